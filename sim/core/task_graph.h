@@ -1,0 +1,99 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/time.h"
+#include "sim/core/units.h"
+
+namespace lockstep {
+
+/// The five in-order queues of a worker. On a CPU worker the host computes: its programs use
+/// `compute` for that and leave `host` empty.
+enum class Lane : std::uint8_t { host, compute, communication, copy, loader };
+inline constexpr std::size_t kLanes = 5;
+
+enum class TaskKind : std::uint8_t {
+  issue,  ///< host time to launch a device task
+  forward,
+  backward,
+  bucket_copy,  ///< gradients into or out of a bucket
+  collective,   ///< rendezvous and transfer; its time comes from Program-independent `Collective`
+  optimizer,
+  input,  ///< loading or copying a batch
+  mark,   ///< an event recorded in a stream, or a synchronisation: no work of its own
+};
+
+inline constexpr std::int32_t kNoCollective = -1;
+
+/// One piece of work of one worker. Plain, so that a graph is a few flat arrays.
+struct Task {
+  Time work;                                ///< at rate one; zero for a collective
+  std::int32_t collective = kNoCollective;  ///< index in TaskGraph::collectives
+  std::uint32_t name = 0;                   ///< index in TaskGraph::names
+  std::uint16_t interference = 0;           ///< index in TaskGraph::interference
+  std::uint16_t launches = 0;               ///< kernels it puts on the launch queue (issue tasks)
+  TaskKind kind = TaskKind::mark;
+  Lane lane = Lane::compute;
+};
+
+/// One iteration of one worker, immutable. `tasks` is grouped by lane and, within a lane, in issue
+/// order: lane l owns tasks [lane_begin[l], lane_begin[l+1]). A lane's head starts when its
+/// dependencies are met; order within a lane needs no edge. Successors of task t are
+/// successors[first_successor[t] .. first_successor[t+1]). The next iteration appends the same
+/// tasks to the same lanes: what must not run ahead is expressed by a mark in the lane it must wait
+/// for.
+struct Program {
+  std::vector<Task> tasks;
+  std::array<std::uint32_t, kLanes + 1> lane_begin{};
+  std::vector<std::uint32_t> first_successor;
+  std::vector<std::uint32_t> successors;
+  std::vector<std::uint32_t> dependency_count;
+};
+
+enum class CollectiveKind : std::uint8_t { all_reduce, broadcast };
+
+/// One collective of an iteration, over all workers of the graph. Every worker's program holds one
+/// task that refers to it, on its communication lane.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  Bytes bytes;
+  Time duration;          ///< from the last launch to the end, alone; unused when expanded
+  bool expanded = false;  ///< run step by step over the links (TaskGraph::network)
+};
+
+/// How much a compute task slows while a collective of its worker waits for a peer, or transfers.
+struct Interference {
+  Factor waiting;
+  Factor transferring;
+};
+
+/// One iteration of all workers.
+struct TaskGraph {
+  std::vector<Program> programs;
+  std::vector<std::uint32_t> program_of_worker;  ///< size = workers
+  std::vector<Collective> collectives;
+  std::vector<Interference> interference{Interference{}};  ///< entry 0: undisturbed
+  Factor collective_beside_compute;  ///< a transfer slows by this while a participant computes
+  std::uint32_t launch_queue = 0;    ///< kernels the host may run ahead; 0: no limit
+  std::vector<std::string> names;
+};
+
+/// Collects tasks in any lane order and edges between them, then lays them out as a Program.
+class ProgramBuilder {
+ public:
+  using Id = std::uint32_t;
+  Id add(const Task& task);
+  /// `after` cannot start before `before` has ended.
+  void edge(Id before, Id after);
+  /// Throws InputError if the edges and lane orders together form a cycle.
+  Program build() const;
+
+ private:
+  std::vector<Task> tasks_;
+  std::vector<std::pair<Id, Id>> edges_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/records/collective_table.h"
+#include "sim/records/origin.h"
+#include "sim/records/profile.h"
+
+namespace lockstep {
+
+/// Factors (>= 1) by which work slows; see TaskGraph.
+struct InterferenceFit {
+  double waiting = 1, transferring = 1;  ///< compute beside a collective of its worker
+  double collective_beside_compute = 1;
+  struct ByLayerKind {
+    std::string layer_kind;
+    double waiting = 1, transferring = 1;
+  };
+  std::vector<ByLayerKind> by_layer_kind;
+};
+
+struct CoreSlowdown {
+  int active = 1, threads = 1;
+  double slowdown = 1;  ///< of each worker, against one active worker with as many threads
+};
+
+/// Relative standard deviations of log-normal factors with median one.
+struct Noise {
+  double process = 0;  ///< one draw per worker and run
+  double step = 0;     ///< one draw per worker and step
+  double task = 0;
+};
+
+struct Fit {
+  std::string what;
+  double residual = 0;  ///< relative
+  int points = 0;
+};
+
+/// Everything the simulator needs to know about one machine.
+struct Calibration {
+  std::string id;
+  Origin origin;
+  Time reference;  ///< the speed all times are normalised to
+  std::vector<Profile> profiles;
+  std::vector<CollectiveTable> collectives;
+  std::vector<CopyTable> copies;
+  InterferenceFit interference;
+  std::vector<CoreSlowdown> cores;
+  Noise noise;
+  int launch_queue = 0;
+  std::vector<Fit> fits;
+};
+
+Calibration read_calibration(const std::string& file);
+void write_calibration(const Calibration& calibration, const std::string& file);
+
+}  // namespace lockstep

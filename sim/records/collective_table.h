@@ -1,0 +1,40 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/core/time.h"
+#include "sim/core/units.h"
+
+namespace lockstep {
+
+struct CollectivePoint {
+  Bytes bytes;         ///< as nccl-tests counts: the whole array
+  Time p10, p50, p90;  ///< from the last launch to the end
+  Time host;           ///< of the call
+};
+
+/// Measured time of one collective on one backend over one number of workers, by bytes (ascending).
+struct CollectiveTable {
+  std::string collective;  ///< "all_reduce", "broadcast"
+  std::string backend;     ///< "nccl", "gloo"
+  std::string algorithm;   ///< "ring", ...; empty: the backend chose
+  int workers = 0;
+  std::string topology;  ///< "one host"
+  std::vector<CollectivePoint> points;
+  std::map<std::string, std::string> environment;
+};
+
+/// A local copy (gradients into a bucket, host to device), by bytes.
+struct CopyPoint {
+  Bytes bytes;
+  int tensors = 1;
+  Time device, host;
+};
+struct CopyTable {
+  std::string what;  ///< "bucket_in" (scattered gradients into one bucket), "host_to_device"
+  std::vector<CopyPoint> points;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/time.h"
+#include "sim/core/units.h"
+#include "sim/records/origin.h"
+
+namespace lockstep {
+
+struct Quantiles {
+  Time mean, p10, p50, p90;
+};
+
+/// Names of strategies as in the design page: "single", "ddp".
+struct StrategyOptions {
+  std::string kind = "single";
+  Bytes bucket_cap{25 * 1024 * 1024};
+  Bytes first_bucket_cap{1024 * 1024};
+  bool broadcast_buffers = true;
+};
+
+enum class Sync { step, none };
+
+/// One bucket of one rank in one step, from the start of that step.
+struct BucketTimes {
+  Bytes bytes;
+  Time ready, launch, done;
+};
+
+struct RunRepeat {
+  int process = 0;
+  int warmup = 0;
+  int steps = 0;
+  Quantiles step;
+  Time input;
+  SpeedIndex speed_index;
+  std::vector<Time> samples;  ///< on disk in <name>.samples.json, named "file#process"
+};
+
+struct RunRank {
+  int rank = 0;
+  std::string device;
+  Time step, forward, backward, optimizer;
+  std::vector<BucketTimes> buckets;
+  Bytes peak;
+};
+
+struct Parity {
+  double relative_l2 = 0;
+  int steps = 0;
+};
+
+struct Failure {
+  int rank = 0;
+  std::string what;
+  int after_steps = 0;
+};
+
+/// A real run of one configuration.
+struct Run {
+  std::string id;
+  Origin origin;
+  std::string calibration;  ///< id of the calibration of the same visit
+  std::string model;
+  int batch_per_worker = 0;
+  int workers = 1;
+  StrategyOptions strategy;
+  std::string precision = "fp32";
+  Sync sync = Sync::step;
+  bool graph = false;
+  std::string dataset = "synthetic";
+  std::int64_t dataset_samples = 0;
+  bool stable = true;  ///< false: drift inside a block that normalising cannot correct
+  std::vector<RunRepeat> repeats;
+  std::vector<RunRank> ranks;
+  std::optional<Parity> parity;
+  std::optional<Failure> failure;
+};
+
+/// Reads a run and, where it is there, its samples file.
+Run read_run(const std::string& file);
+/// Writes `file` and, beside it, the samples; both whole or not at all.
+void write_run(const Run& run, const std::string& file);
+
+/// Several runs of a visit in one file: {"format":1,"kind":"runs","runs":[...]}; read_runs also
+/// takes a single run.
+std::vector<Run> read_runs(const std::string& file);
+void write_runs(const std::vector<Run>& runs, const std::string& file);
+
+}  // namespace lockstep
