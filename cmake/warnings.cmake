@@ -1,10 +1,14 @@
 # Flags that every target of ours takes; never those of a dependency.
 add_library(lockstep_flags INTERFACE)
 target_compile_options(lockstep_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-                                                -Wnon-virtual-dtor -Werror)
+                                                -Wnon-virtual-dtor)
+if(LOCKSTEP_WERROR)
+  target_compile_options(lockstep_flags INTERFACE -Werror)
+endif()
 target_include_directories(lockstep_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_flags INTERFACE -fsanitize=${LOCKSTEP_SANITIZE}
+                                                  -fno-sanitize-recover=all
                                                   -fno-omit-frame-pointer -g)
   target_link_options(lockstep_flags INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
 endif()
