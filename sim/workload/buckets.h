@@ -1,0 +1,33 @@
+#pragma once
+
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "sim/core/units.h"
+
+namespace lockstep {
+
+/// A gradient on its way into a bucket. Only gradients of one `type` share a bucket (the element
+/// size of a floating-point type, or any number that tells types and devices apart).
+struct Gradient {
+  Bytes bytes;
+  int type = 0;
+};
+
+/// Indices of gradients that are reduced together, in the order in which they entered.
+using Bucket = std::vector<int>;
+
+/// The cap of DDP's first iteration, in which nothing is split.
+inline constexpr Bytes kNoCap{std::numeric_limits<std::int64_t>::max()};
+
+/// DDP's assignment (reducer.cpp, compute_bucket_assignment_by_size): per type, append a gradient,
+/// then close the bucket when it holds at least the cap; each type goes through `caps` on its own
+/// and stays at the last one. A bucket may exceed its cap; a gradient is never split.
+/// `gradients` in the order in which they get ready, indices refer to it. Buckets come in the order
+/// in which they are reduced: as they closed, then the unfinished one of each type by its first
+/// gradient. `caps` must not be empty.
+std::vector<Bucket> assign_buckets(std::span<const Gradient> gradients,
+                                   std::span<const Bytes> caps);
+
+}  // namespace lockstep
