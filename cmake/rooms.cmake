@@ -17,3 +17,6 @@ function(lockstep_room name)
   add_library(lockstep::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
 endfunction()
+
+# Files of runner/ and tests/runner/ that only the GPU build compiles.
+set(LOCKSTEP_GPU_FILES "/cuda/[^/]*$|_cuda(_test)?\\.cpp$|/nccl[^/]*\\.cpp$|/cupti[^/]*\\.cpp$")
