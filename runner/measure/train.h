@@ -1,0 +1,48 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "runner/measure/recorder.h"
+#include "runner/models/model.h"
+#include "runner/strategies/strategy.h"
+
+namespace lockstep::runner {
+
+struct Batch {
+  at::Tensor input, target;
+};
+
+/// SGD as in the lab reports; the same for every strategy.
+struct SgdOptions {
+  double learning_rate = 0.01, momentum = 0.9, weight_decay = 5e-4;
+};
+
+/// Updates all parameters in one call.
+class Sgd {
+ public:
+  Sgd(const std::vector<at::Tensor>& parameters, const SgdOptions& options);
+  void step(const std::vector<at::Tensor>& gradients);
+
+ private:
+  std::vector<at::Tensor> parameters_, momenta_;
+  SgdOptions options_;
+  bool first_ = true;
+};
+
+/// The training loop's body, the same on every device and for every strategy.
+class Trainer {
+ public:
+  Trainer(Model& model, Strategy& strategy, const SgdOptions& options = {});
+  /// One iteration; returns its loss (not read back from the device). With a recorder, its marks.
+  at::Tensor step(const Batch& batch, Recorder* recorder = nullptr);
+
+ private:
+  Model& model_;
+  Strategy& strategy_;
+  Sgd sgd_;
+  at::Tensor root_;  ///< of backward
+};
+
+}  // namespace lockstep::runner

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runner/measure/recorder.h"
+
+namespace lockstep::runner {
+
+struct NamedTensor {
+  std::string name;  ///< within its layer: "weight", "running_mean"
+  at::Tensor tensor;
+};
+
+/// A leaf layer: about one autograd node, and one row of a profile.
+struct ModelLayer {
+  using Forward =
+      std::function<at::Tensor(const ModelLayer& layer, std::span<const at::Tensor> inputs)>;
+
+  std::string name;         ///< "features.0"
+  std::string kind;         ///< "conv", "norm", "linear", "activation", "pool", "add", "loss"
+  std::vector<int> inputs;  ///< earlier layers, or Model::kInput, or Model::kTarget
+  std::vector<NamedTensor> parameters;
+  std::vector<NamedTensor> buffers;
+  Forward forward;
+  std::int64_t output_bytes = 0;  ///< of the last forward
+};
+
+/// A network as the list of its leaf layers in forward order, each naming the layers it reads;
+/// the last one is the loss. Built by the functions in layers.h, used by everything that trains.
+class Model {
+ public:
+  static constexpr int kInput = -1;
+  static constexpr int kTarget = -2;
+
+  Model(std::string name, std::vector<std::int64_t> input_shape, int classes);
+
+  /// Appends a layer; returns its index.
+  int add(ModelLayer layer);
+  /// Call once after the last layer. Moves everything to `device` and lays the buffers out as
+  /// views of one flat tensor per type, so that broadcasting them takes no copies.
+  void finish(c10::Device device);
+
+  const std::string& name() const { return name_; }
+  const std::vector<std::int64_t>& input_shape() const { return input_shape_; }  ///< of one sample
+  int classes() const { return classes_; }
+  const std::vector<ModelLayer>& layers() const { return layers_; }
+  /// All parameters, in forward order of their layers.
+  const std::vector<at::Tensor>& parameters() const { return parameters_; }
+  std::int64_t parameter_count() const;
+  /// At most two tensors: all floating-point buffers, all counters.
+  const std::vector<at::Tensor>& flat_buffers() const { return flat_buffers_; }
+
+  /// Mean loss of a batch, training mode. Marks the end of each layer's forward, and arranges that
+  /// backward marks the beginning of each layer's backward, if there is a recorder (which must live
+  /// until backward is over).
+  at::Tensor loss(const at::Tensor& input, const at::Tensor& target, Recorder* recorder = nullptr);
+
+ private:
+  std::string name_;
+  std::vector<std::int64_t> input_shape_;
+  int classes_;
+  std::vector<ModelLayer> layers_;
+  std::vector<int> last_reader_;  ///< by layer: outputs are let go when nobody reads them any more
+  std::vector<at::Tensor> parameters_, flat_buffers_;
+};
+
+}  // namespace lockstep::runner

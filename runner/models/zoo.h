@@ -1,0 +1,23 @@
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <string>
+#include <vector>
+
+#include "runner/models/model.h"
+
+namespace lockstep::runner {
+
+/// Names that make_model takes, in the order they are shown: "small_cnn", "vgg11", ...
+std::vector<std::string> model_names();
+
+/// A network with freshly drawn parameters: the same seed gives the same ones everywhere.
+/// Throws InputError with the names there are, for another name.
+Model make_model(const std::string& name, c10::Device device, std::uint64_t seed);
+
+/// The networks, one function each; `make_model` finishes them.
+Model small_cnn();  ///< CIFAR: three convolutions and a linear layer
+Model vgg11();      ///< CIFAR, with batch normalisation and Linear(512, 10): 9,231,114 parameters
+
+}  // namespace lockstep::runner
