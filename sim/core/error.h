@@ -9,10 +9,10 @@ namespace lockstep {
 /// Where in the user's input something is wrong. YAML gives line and column (from 1), JSON a
 /// pointer such as "/profiles/0/batch"; zero or empty where unknown.
 struct Location {
-  std::string file;
+  std::string file = {};
   int line = 0;
   int column = 0;
-  std::string pointer;
+  std::string pointer = {};
 };
 
 /// Bad input: the one exception type for it, caught once in `main`, exit code 2.

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/core/time.h"
@@ -55,13 +57,24 @@ struct Program {
 
 enum class CollectiveKind : std::uint8_t { all_reduce, broadcast };
 
+/// What a step of a collective costs beside what its links say: latency and bandwidth as they are
+/// at the size of its messages.
+struct StepCost {
+  Time latency;         ///< added to the latency of the route
+  Bandwidth rate;       ///< of one rank's messages, where links would allow more; zero: no bound
+  Bandwidth reduction;  ///< bytes a rank reduces per second; zero: free
+  Bytes element{4};     ///< chunks are whole elements
+  Bytes segment;        ///< a broadcast goes down the chain in pieces of this; zero: in one piece
+};
+
 /// One collective of an iteration, over all workers of the graph. Every worker's program holds one
 /// task that refers to it, on its communication lane.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Bytes bytes;
   Time duration;          ///< from the last launch to the end, alone; unused when expanded
-  bool expanded = false;  ///< run step by step over the links (TaskGraph::network)
+  bool expanded = false;  ///< run step by step over the links of EngineOptions::network
+  StepCost step;          ///< unused unless expanded
 };
 
 /// How much a compute task slows while a collective of its worker waits for a peer, or transfers.
@@ -70,7 +83,8 @@ struct Interference {
   Factor transferring;
 };
 
-/// One iteration of all workers.
+/// One iteration of all workers. Host tasks with `launches` > 0 have a successor on another lane:
+/// the task that works off these kernels (where there are several, the first in lane order).
 struct TaskGraph {
   std::vector<Program> programs;
   std::vector<std::uint32_t> program_of_worker;  ///< size = workers
@@ -80,6 +94,18 @@ struct TaskGraph {
   std::uint32_t launch_queue = 0;    ///< kernels the host may run ahead; 0: no limit
   std::vector<std::string> names;
 };
+
+/// Throws InputError where the parts of a graph do not fit: a worker without a program, a
+/// collective that a worker's communication lane does not hold exactly once, work below zero,
+/// launches that no task works off, factors of zero, a collective without a duration above or equal
+/// to zero.
+void validate(const TaskGraph& graph);
+
+/// "worker's lane task #index (name)", for messages.
+std::string describe_task(const TaskGraph& graph, const Program& program, std::uint32_t task);
+std::string_view to_string(Lane lane);
+std::string_view to_string(TaskKind kind);
+std::string_view to_string(CollectiveKind kind);
 
 /// Collects tasks in any lane order and edges between them, then lays them out as a Program.
 class ProgramBuilder {

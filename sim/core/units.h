@@ -9,6 +9,8 @@
 
 namespace lockstep {
 
+__extension__ using Uint128 = unsigned __int128;
+
 /// An amount of memory or traffic.
 struct Bytes {
   std::int64_t count = 0;
@@ -44,11 +46,16 @@ class Factor {
   std::uint64_t raw_ = std::uint64_t{1} << 32;
 };
 
-/// a * b / c, rounded to the nearest, halves away from zero, with a 128-bit product: the one place
-/// where times and amounts are rounded. c > 0; the result must fit 63 bits.
+/// a * b / c, rounded to the nearest, halves away from zero, with a 128-bit product: the one rule
+/// by which times and amounts are rounded. c > 0; the result must fit 63 bits.
 std::int64_t multiply_divide(std::int64_t a, std::int64_t b, std::int64_t c);
 
-Time scale(Time time, Factor factor);
+/// multiply_divide(time, factor, 1), inline because the engine calls it for every task. time >= 0.
+inline Time scale(Time time, Factor factor) {
+  const auto ps = static_cast<std::uint64_t>(time.ps());
+  const Uint128 product = Uint128{ps} * factor.raw() + (std::uint64_t{1} << 31);
+  return Time::picoseconds(static_cast<std::int64_t>(product >> 32));
+}
 /// Time to move `amount` at `rate` (> 0), without latency.
 Time transfer_time(Bytes amount, Bandwidth rate);
 
