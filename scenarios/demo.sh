@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# demo.sh BUILD OUT: from nothing to a checked prediction on this machine; `make demo` calls it.
+# Measures small CNN and VGG-11 (single at n = 1, ddp at n = 2), calibrates, predicts the measured n = 2
+# runs from the n = 1 profiles, simulates more workers, and draws it all into OUT/report.html.
+set -euo pipefail
+build=$1 out=$2
+project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+lockstep=$build/lockstep
+
+rm -rf "$out"
+mkdir -p "$out"
+"$lockstep" measure --demo-matrix -o "$out/measured"
+"$lockstep" calibrate "$out"/measured/*.json -o "$out/calibration.json"
+"$lockstep" validate "$out/calibration.json" "$out"/measured/*.json --json "$out/validation.json"
+"$lockstep" simulate "$project/scenarios/demo.yaml" --set calibration="$(realpath "$out")/calibration.json" \
+  --json "$out/result.json"
+"$lockstep" plot "$out/result.json" "$out/validation.json" "$out"/measured/*.json -o "$out"
+echo "See $out/report.html"
