@@ -1,0 +1,218 @@
+#include "sim/scenario/scenario.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "sim/scenario/fields.h"
+#include "sim/workload/strategy.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t kMostWorkers = 4096;
+constexpr std::int64_t kMostBatch = 1'000'000;
+constexpr std::int64_t kMostIterations = 10'000;
+constexpr std::size_t kMostPoints = 256;
+constexpr double kMostSlowdown = 1000;
+
+std::string resolved(const ConfigNode& node, const std::string& name) {
+  const std::filesystem::path path = to_text(node, name);
+  if (path.is_absolute() || node.at.file.starts_with("--set ")) return path.string();
+  return (std::filesystem::path(node.at.file).parent_path() / path).lexically_normal().string();
+}
+
+void read_batch(Fields& fields, Scenario& scenario) {
+  const ConfigNode* per_worker = fields.find("batch_per_worker");
+  const ConfigNode* total = fields.find("total_batch");
+  if (per_worker != nullptr && total != nullptr) {
+    throw InputError(total->at, "total_batch", "batch_per_worker is given too",
+                     "weak scaling fixes one, strong scaling the other");
+  }
+  if (total != nullptr) {
+    scenario.total_batch = static_cast<int>(to_integer(*total, "total_batch", 1, kMostBatch));
+    return;
+  }
+  scenario.batch_per_worker = static_cast<int>(
+      to_integer(fields.require("batch_per_worker", "32, or total_batch for strong scaling"),
+                 "batch_per_worker", 1, kMostBatch));
+}
+
+void read_workers(Fields& fields, Scenario& scenario) {
+  const ConfigNode& list = fields.require("workers", "[1, 2, 4]");
+  for (const ConfigNode& item : to_list(list, "workers", kMostPoints)) {
+    const int n = static_cast<int>(to_integer(item, "workers", 1, kMostWorkers));
+    if (std::ranges::find(scenario.workers, n) != scenario.workers.end()) {
+      throw InputError(item.at, "workers", fmt::format("{} is given twice", n));
+    }
+    if (scenario.total_batch && n > *scenario.total_batch) {
+      throw InputError(
+          item.at, "workers",
+          fmt::format("{} workers share a total_batch of {}", n, *scenario.total_batch),
+          "every worker needs at least one sample");
+    }
+    scenario.workers.push_back(n);
+  }
+  if (scenario.workers.empty()) throw InputError(list.at, "workers", "an empty list");
+}
+
+Bytes read_cap(const ConfigNode& node, const std::string& name) {
+  const Bytes cap = to_bytes(node, name);
+  if (cap < Bytes{1}) throw InputError(node.at, name, "must be at least one byte");
+  return cap;
+}
+
+void read_strategy(Fields& top, Scenario& scenario) {
+  StrategyOptions& options = scenario.strategy;
+  Fields fields(top.require("strategy", "{kind: ddp}"), "strategy");
+  const std::vector<std::string_view> kinds = strategy_names();
+  options.kind = kinds[to_choice(fields.require("kind", "ddp"), "strategy.kind", kinds)];
+  if (strategy_named(options.kind).has_buckets) {
+    if (const ConfigNode* cap = fields.find("bucket_cap")) {
+      // As PyTorch has it, a cap set by the user replaces the first one too.
+      options.bucket_cap = read_cap(*cap, "strategy.bucket_cap");
+      options.first_bucket_cap = options.bucket_cap;
+    }
+    if (const ConfigNode* cap = fields.find("first_bucket_cap")) {
+      options.first_bucket_cap = read_cap(*cap, "strategy.first_bucket_cap");
+    }
+    if (const ConfigNode* on = fields.find("broadcast_buffers")) {
+      options.broadcast_buffers = to_switch(*on, "strategy.broadcast_buffers");
+    }
+  }
+  fields.finish();
+}
+
+NetworkOptions read_network(const ConfigNode& node) {
+  Fields fields(node, "platform.network");
+  NetworkOptions network;
+  network.bandwidth =
+      to_bandwidth(fields.require("bandwidth", "25GB/s"), "platform.network.bandwidth");
+  network.latency = to_time(fields.require("latency", "5us"), "platform.network.latency");
+  fields.finish();
+  return network;
+}
+
+void read_platform(const ConfigNode& node, PlatformOptions& platform) {
+  constexpr std::string_view kModels[] = {"table", "ring"};
+  Fields fields(node, "platform");
+  if (const ConfigNode* hosts = fields.find("hosts")) {
+    Fields inner(*hosts, "platform.hosts");
+    platform.devices_per_host = static_cast<int>(
+        to_integer(inner.require("devices", "4"), "platform.hosts.devices", 1, kMostWorkers));
+    inner.finish();
+  }
+  if (const ConfigNode* network = fields.find("network")) {
+    platform.network = read_network(*network);
+  }
+  if (const ConfigNode* model = fields.find("collective")) {
+    platform.collective =
+        static_cast<CollectiveModel>(to_choice(*model, "platform.collective", kModels));
+    if (platform.collective == CollectiveModel::ring && !platform.network) {
+      throw InputError(model->at, "platform.collective",
+                       "a ring runs over a network, none is given",
+                       "add network: {bandwidth: 25GB/s, latency: 5us}");
+    }
+  }
+  fields.finish();
+}
+
+Straggler read_straggler(const ConfigNode& node, const Scenario& scenario) {
+  Fields fields(node, "stragglers");
+  Straggler straggler;
+  const ConfigNode& worker = fields.require("worker", "3");
+  straggler.worker = static_cast<int>(to_integer(worker, "stragglers.worker", 0, kMostWorkers - 1));
+  straggler.slowdown = Factor::of(to_number(
+      fields.require("slowdown", "1.2"), "stragglers.slowdown", 1 / kMostSlowdown, kMostSlowdown));
+  fields.finish();
+  const int most = std::ranges::max(scenario.workers);
+  if (straggler.worker >= most) {
+    throw InputError(worker.at, "stragglers.worker",
+                     fmt::format("worker {} never exists", straggler.worker),
+                     fmt::format("with {} workers the last is {}", most, most - 1));
+  }
+  return straggler;
+}
+
+void read_stragglers(const ConfigNode& list, Scenario& scenario) {
+  for (const ConfigNode& item : to_list(list, "stragglers", kMostPoints)) {
+    const Straggler straggler = read_straggler(item, scenario);
+    if (std::ranges::find(scenario.stragglers, straggler.worker, &Straggler::worker) !=
+        scenario.stragglers.end()) {
+      throw InputError(item.at, "stragglers.worker",
+                       fmt::format("worker {} is given twice", straggler.worker));
+    }
+    scenario.stragglers.push_back(straggler);
+  }
+}
+
+void read_run_options(Fields& fields, Scenario& scenario) {
+  constexpr std::string_view kSync[] = {"step", "none"};
+  constexpr std::string_view kPrecisions[] = {"fp32", "tf32", "bf16"};
+  if (const ConfigNode* node = fields.find("iterations")) {
+    // The first iteration stays out of the statistics.
+    scenario.iterations = static_cast<int>(to_integer(*node, "iterations", 2, kMostIterations));
+  }
+  if (const ConfigNode* node = fields.find("seed")) scenario.seed = to_unsigned(*node, "seed");
+  if (const ConfigNode* node = fields.find("sync")) {
+    scenario.sync = static_cast<Sync>(to_choice(*node, "sync", kSync));
+  }
+  if (const ConfigNode* node = fields.find("graph")) scenario.graph = to_switch(*node, "graph");
+  if (const ConfigNode* node = fields.find("precision")) {
+    scenario.precision = kPrecisions[to_choice(*node, "precision", kPrecisions)];
+  }
+  if (const ConfigNode* node = fields.find("noise")) scenario.noise = to_switch(*node, "noise");
+  if (const ConfigNode* node = fields.find("input")) scenario.input = to_switch(*node, "input");
+}
+
+/// Work grows with all three; this keeps any scenario to minutes.
+void check_size(const Scenario& scenario, const ConfigNode& root) {
+  constexpr std::int64_t kMostSteps = 2'000'000;
+  std::int64_t steps = 0;
+  for (int n : scenario.workers) steps += std::int64_t{n} * scenario.iterations;
+  if (steps > kMostSteps) {
+    throw InputError(root.at, "iterations",
+                     fmt::format("{} worker steps in all are too many", steps),
+                     fmt::format("at most {}; ask for fewer iterations or workers", kMostSteps));
+  }
+}
+
+Scenario to_scenario(ConfigNode root, std::span<const std::string> overrides) {
+  for (const std::string& assignment : overrides) set_value(root, assignment);
+  Scenario scenario;
+  Fields fields(root, "");
+  scenario.name = to_text(fields.require("name", "ResNet-50 on four GPUs"), "name");
+  scenario.calibration =
+      resolved(fields.require("calibration", "../calibration/data/h100x4.json"), "calibration");
+  scenario.model = to_text(fields.require("model", "resnet50"), "model");
+  read_batch(fields, scenario);
+  read_workers(fields, scenario);
+  read_strategy(fields, scenario);
+  if (const ConfigNode* node = fields.find("platform")) read_platform(*node, scenario.platform);
+  if (const ConfigNode* node = fields.find("stragglers")) read_stragglers(*node, scenario);
+  read_run_options(fields, scenario);
+  fields.finish();
+  check_size(scenario, root);
+  return scenario;
+}
+
+}  // namespace
+
+Scenario read_scenario(const std::string& file, std::span<const std::string> overrides) {
+  return to_scenario(read_yaml(file), overrides);
+}
+
+Scenario parse_scenario(const std::string& text, const std::string& file,
+                        std::span<const std::string> overrides) {
+  return to_scenario(parse_yaml(text, file), overrides);
+}
+
+int batch_of(const Scenario& scenario, int workers, int rank) {
+  if (scenario.batch_per_worker) return *scenario.batch_per_worker;
+  const int total = scenario.total_batch.value_or(0);
+  return total / workers + (rank < total % workers ? 1 : 0);
+}
+
+}  // namespace lockstep

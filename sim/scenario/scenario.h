@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/core/time.h"
+#include "sim/core/units.h"
+#include "sim/records/run.h"
+
+namespace lockstep {
+
+/// One worker that is slower than its profile says, in every task.
+struct Straggler {
+  int worker = 0;
+  Factor slowdown;
+};
+
+/// One link from every host to a switch that never blocks.
+struct NetworkOptions {
+  Bandwidth bandwidth;
+  Time latency;
+};
+
+enum class CollectiveModel : std::uint8_t {
+  table,  ///< measured times; where n was not measured, the nearest measured ring scaled to n
+  ring,   ///< step by step over the network
+};
+
+struct PlatformOptions {
+  int devices_per_host = 0;  ///< 0: all workers share one host
+  std::optional<NetworkOptions> network;
+  CollectiveModel collective = CollectiveModel::table;
+};
+
+/// A question to the simulator: what design.md calls a scenario, checked.
+struct Scenario {
+  std::string name;
+  std::string calibration;  ///< path of the file, resolved
+  std::string model;
+  std::optional<int> batch_per_worker;  ///< weak scaling; exactly one of the two is set
+  std::optional<int> total_batch;       ///< strong scaling
+  std::vector<int> workers;
+  StrategyOptions strategy;
+  PlatformOptions platform;
+  std::vector<Straggler> stragglers;
+  int iterations = 50;
+  std::uint64_t seed = 1;
+  Sync sync = Sync::step;
+  bool graph = false;
+  std::string precision = "fp32";
+  bool noise = true;
+  bool input = false;  ///< load and copy batches as the profile measured it
+};
+
+/// Reads a scenario and puts `overrides` ("strategy.bucket_cap=4MiB") over it. Relative paths are
+/// relative to the file, in overrides to the working directory. Throws InputError for everything
+/// that is not exactly right.
+Scenario read_scenario(const std::string& file, std::span<const std::string> overrides = {});
+Scenario parse_scenario(const std::string& text, const std::string& file,
+                        std::span<const std::string> overrides = {});
+
+/// Samples of worker `rank` of `workers`; shares of an uneven batch differ by at most one, the
+/// larger ones first.
+int batch_of(const Scenario& scenario, int workers, int rank);
+
+}  // namespace lockstep

@@ -1,0 +1,182 @@
+#include "sim/scenario/scenario.h"
+
+#include <string>
+#include <vector>
+
+#include "sim/core/error.h"
+#include "tests/catch.h"
+
+namespace lockstep {
+namespace {
+
+const std::string kGood = R"(name: a scenario
+calibration: ../calibration/data/machine.json
+model: resnet50
+batch_per_worker: 32
+workers: [1, 2, 4]
+strategy: {kind: ddp, bucket_cap: 25MiB, first_bucket_cap: 1MiB, broadcast_buffers: true}
+platform:
+  hosts: {devices: 4}
+  network: {bandwidth: 25GB/s, latency: 5us}
+stragglers: [{worker: 3, slowdown: 1.25}]
+iterations: 20
+seed: 7
+sync: none
+graph: off
+precision: bf16
+noise: off
+)";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+std::string message_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    parse_scenario(text, "dir/s.yaml", overrides);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string message_with(const std::string& from, const std::string& to) {
+  return message_of(replaced(kGood, from, to));
+}
+
+TEST_CASE("a scenario is read with its units, defaults and relative path", "[scenario]") {
+  const Scenario scenario = parse_scenario(kGood, "dir/s.yaml");
+  CHECK(scenario.name == "a scenario");
+  CHECK(scenario.calibration == "calibration/data/machine.json");
+  CHECK(scenario.batch_per_worker == 32);
+  CHECK_FALSE(scenario.total_batch);
+  CHECK(scenario.workers == std::vector<int>{1, 2, 4});
+  CHECK(scenario.strategy.kind == "ddp");
+  CHECK(scenario.strategy.bucket_cap == Bytes{25 << 20});
+  CHECK(scenario.strategy.first_bucket_cap == Bytes{1 << 20});
+  REQUIRE(scenario.platform.network);
+  CHECK(scenario.platform.network->bandwidth == Bandwidth{25'000'000'000});
+  CHECK(scenario.platform.network->latency == Time::microseconds(5));
+  CHECK(scenario.platform.devices_per_host == 4);
+  REQUIRE(scenario.stragglers.size() == 1);
+  CHECK(scenario.stragglers[0].slowdown == Factor::of(1.25));
+  CHECK(scenario.iterations == 20);
+  CHECK(scenario.seed == 7);
+  CHECK(scenario.sync == Sync::none);
+  CHECK_FALSE(scenario.graph);
+  CHECK(scenario.precision == "bf16");
+  CHECK_FALSE(scenario.noise);
+}
+
+TEST_CASE("a bucket cap given alone replaces the first cap too", "[scenario]") {
+  const std::string text =
+      replaced(kGood, "bucket_cap: 25MiB, first_bucket_cap: 1MiB", "bucket_cap: 4MiB");
+  const Scenario scenario = parse_scenario(text, "s.yaml");
+  CHECK(scenario.strategy.bucket_cap == Bytes{4 << 20});
+  CHECK(scenario.strategy.first_bucket_cap == Bytes{4 << 20});
+}
+
+TEST_CASE("shares of an uneven batch differ by at most one sample", "[scenario]") {
+  Scenario scenario;
+  scenario.total_batch = 11;
+  CHECK(batch_of(scenario, 4, 0) == 3);
+  CHECK(batch_of(scenario, 4, 2) == 3);
+  CHECK(batch_of(scenario, 4, 3) == 2);
+  CHECK(batch_of(scenario, 11, 10) == 1);
+}
+
+TEST_CASE("an override replaces or adds one value", "[scenario]") {
+  const std::vector<std::string> overrides{"workers=[8]", "strategy.bucket_cap=2MiB",
+                                           "stragglers=[]", "platform.collective=ring",
+                                           "calibration=other.json"};
+  const Scenario scenario = parse_scenario(kGood, "dir/s.yaml", overrides);
+  CHECK(scenario.workers == std::vector<int>{8});
+  CHECK(scenario.strategy.bucket_cap == Bytes{2 << 20});
+  CHECK(scenario.stragglers.empty());
+  CHECK(scenario.platform.collective == CollectiveModel::ring);
+  CHECK(scenario.calibration == "other.json");
+}
+
+TEST_CASE("wrong overrides are named", "[scenario]") {
+  CHECK_THAT(message_of(kGood, {"workers"}), StartsWith("--set workers: no value"));
+  CHECK_THAT(message_of(kGood, {"=3"}), Contains("no value"));
+  CHECK_THAT(message_of(kGood, {"seed.deep=3"}), Contains("deep: the path leads through"));
+  CHECK_THAT(message_of(kGood, {"batch=3"}), Contains("batch: unknown key"));
+  CHECK_THAT(message_of(kGood, {"iterations=[[["}), StartsWith("--set iterations=[[["));
+}
+
+TEST_CASE("what is wrong is named with file, line, column, key and hint", "[scenario]") {
+  CHECK(message_with("model: resnet50", "modle: resnet50") ==
+        "dir/s.yaml:1:1: model: missing; such as model: resnet50");
+  CHECK(message_with("seed: 7", "sed: 7") ==
+        "dir/s.yaml:12:1: sed: unknown key; did you mean 'seed'?");
+  CHECK(message_with("seed: 7", "iterations: 7") ==
+        "dir/s.yaml:12:1: iterations: given twice; the first is in line 11");
+  CHECK_THAT(message_with("devices: 4", "devises: 4"), StartsWith("dir/s.yaml:8:10: "));
+  CHECK_THAT(message_with("kind: ddp", "kind: dpp"),
+             StartsWith("dir/s.yaml:6:18: strategy.kind: 'dpp' is not one of single, ddp"));
+  CHECK_THAT(message_with("25MiB", "25"), StartsWith("dir/s.yaml:6:35: strategy.bucket_cap: "));
+  CHECK_THAT(message_with("latency: 5us", "latency: 5MiB"), Contains("platform.network.latency"));
+  CHECK_THAT(message_with("latency: 5us", "latency: -5us"), Contains("latency"));
+  CHECK_THAT(message_with("25GB/s", "0GB/s"), Contains("it must be above zero"));
+  CHECK_THAT(message_with("slowdown: 1.25", "slowdown: .nan"), Contains("'.nan' is not a number"));
+  CHECK_THAT(message_with("slowdown: 1.25", "slowdown: nan"), Contains("'nan' is not a number"));
+  CHECK_THAT(message_with("slowdown: 1.25", "slowdown: inf"), Contains("'inf' is not a number"));
+  CHECK_THAT(message_with("iterations: 20", "iterations: 1"), Contains("from 2 to"));
+  CHECK_THAT(message_with("seed: 7", "seed: -7"), Contains("'-7' is not a whole number"));
+  CHECK_THAT(message_with("workers: [1, 2, 4]", "workers: 4"),
+             Contains("expected a list, found a single value"));
+  CHECK_THAT(message_with("workers: [1, 2, 4]", "workers: []"), Contains("an empty list"));
+  CHECK_THAT(message_with("workers: [1, 2, 4]", "workers: [1, 4, 4]"),
+             Contains("4 is given twice"));
+  CHECK_THAT(message_with("noise: off", "noise: 0"), Contains("'0' is not one of false, true"));
+  CHECK_THAT(message_with("sync: none", "sync:"), Contains("expected a single value"));
+}
+
+TEST_CASE("fields that contradict each other are refused", "[scenario]") {
+  CHECK_THAT(message_with("{worker: 3", "{worker: 4"),
+             Contains("worker 4 never exists; with 4 workers the last is 3"));
+  CHECK_THAT(message_with("seed: 7", "total_batch: 128"),
+             Contains("batch_per_worker is given too"));
+  CHECK_THAT(message_with("batch_per_worker: 32", "total_batch: 3"),
+             Contains("4 workers share a total_batch of 3"));
+  CHECK_THAT(message_with("batch_per_worker: 32\n", ""), Contains("batch_per_worker: missing"));
+  CHECK_THAT(message_with("  network: {bandwidth: 25GB/s, latency: 5us}", "  collective: ring"),
+             Contains("a ring runs over a network"));
+  CHECK_THAT(message_with("kind: ddp", "kind: single"), Contains("bucket_cap: unknown key"));
+  CHECK_THAT(message_with("[{worker: 3, slowdown: 1.25}]",
+                          "[{worker: 3, slowdown: 2}, {worker: 3, slowdown: 3}]"),
+             Contains("worker 3 is given twice"));
+  CHECK_THAT(message_of(kGood, {"workers=[4096]", "iterations=10000"}), Contains("too many"));
+}
+
+TEST_CASE("files that are no scenario end in one line", "[scenario]") {
+  CHECK_THAT(message_of(""), Contains("empty"));
+  CHECK_THAT(message_of("\n# nothing\n"), Contains("empty"));
+  CHECK_THAT(message_of("just a word"), Contains("expected a map"));
+  CHECK_THAT(message_of("[1, 2]"), Contains("expected a map"));
+  CHECK_THAT(message_of("name: [1, 2"), StartsWith("dir/s.yaml:"));
+  CHECK_THAT(message_of("name: \"unfinished"), StartsWith("dir/s.yaml:"));
+  CHECK_THAT(message_of("a: 1\n---\nb: 2\n"), Contains("more than one document"));
+  CHECK_THAT(message_of(std::string("na\0me: x", 8)), Contains("not a text file"));
+  CHECK_THAT(message_of(std::string(70'000, 'a')), Contains("too large"));
+  CHECK_THAT(message_of(std::string(5'000, '[')), Contains("nested too deeply"));
+  CHECK_THAT(message_of("name: *nobody"), StartsWith("dir/s.yaml:"));
+  CHECK_THAT(message_of("name: &a [*a]"), StartsWith("dir/s.yaml:"));
+  CHECK_THAT(message_of("a: &a {b: *a}"), StartsWith("dir/s.yaml:"));
+  CHECK_THAT(message_of("{[a]: 1}"), Contains("a key must be a plain word"));
+  std::string doubling = "a0: &a0 [x, x]\n";
+  for (int i = 1; i < 20; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    doubling += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before + ", " +
+                before + "]\n";
+  }
+  CHECK_THAT(message_of(doubling), Contains("too many values"));
+  CHECK_THROWS_AS(read_scenario("/nowhere/at all.yaml"), InputError);
+  CHECK_THROWS_AS(read_scenario("/"), InputError);
+}
+
+}  // namespace
+}  // namespace lockstep
