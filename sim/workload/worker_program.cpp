@@ -1,0 +1,190 @@
+#include "sim/workload/worker_program.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/core/error.h"
+
+namespace lockstep {
+namespace {
+
+bool is_free(const Cost& cost) {
+  return cost.host == Time{} && cost.device == Time{} && cost.launches == 0;
+}
+
+}  // namespace
+
+GraphParts::GraphParts(const Workload& workload) {
+  const InterferenceFit& fit = workload.interference;
+  const auto factors = [](double waiting, double transferring) {
+    return Interference{.waiting = Factor::of(waiting), .transferring = Factor::of(transferring)};
+  };
+  // Entry 1 stands for every kind of layer that was not measured on its own.
+  graph_.interference.push_back(factors(fit.waiting, fit.transferring));
+  for (const InterferenceFit::ByLayerKind& kind : fit.by_layer_kind) {
+    interference_[kind.layer_kind] = static_cast<std::uint16_t>(graph_.interference.size());
+    graph_.interference.push_back(factors(kind.waiting, kind.transferring));
+  }
+  graph_.collective_beside_compute = Factor::of(fit.collective_beside_compute);
+  if (!workload.cpu && !workload.graph) {
+    graph_.launch_queue = static_cast<std::uint32_t>(std::max(0, workload.launch_queue));
+  }
+}
+
+std::uint32_t GraphParts::name(const std::string& text) {
+  const auto [entry, added] = names_.emplace(text, static_cast<std::uint32_t>(names_.size()));
+  if (added) graph_.names.push_back(text);
+  return entry->second;
+}
+
+std::uint16_t GraphParts::interference_of(const std::string& layer_kind) const {
+  const auto found = interference_.find(layer_kind);
+  return found == interference_.end() ? std::uint16_t{1} : found->second;
+}
+
+std::int32_t GraphParts::collective(std::size_t i, const Collective& collective) {
+  LOCKSTEP_ASSERT(i <= graph_.collectives.size(), "programs number their collectives in order");
+  if (i == graph_.collectives.size()) graph_.collectives.push_back(collective);
+  const Collective& shared = graph_.collectives[i];
+  LOCKSTEP_ASSERT(shared.kind == collective.kind && shared.bytes == collective.bytes,
+                  "all workers call the same collectives in the same order");
+  return static_cast<std::int32_t>(i);
+}
+
+TaskGraph GraphParts::finish(const Workload& workload, std::vector<Program> programs) {
+  graph_.programs = std::move(programs);
+  graph_.program_of_worker = workload.profile_of_worker;
+  return std::move(graph_);
+}
+
+WorkerProgram::WorkerProgram(const Workload& workload, const Profile& profile, GraphParts& parts)
+    : workload_(workload), profile_(profile), parts_(parts) {}
+
+std::optional<WorkerProgram::Id> WorkerProgram::issue(const std::string& name, Time host,
+                                                      int launches) {
+  if (workload_.cpu || workload_.graph) return std::nullopt;
+  Task task;
+  task.kind = TaskKind::issue;
+  task.lane = Lane::host;
+  task.work = host + pending_host_;
+  task.launches = static_cast<std::uint16_t>(
+      std::clamp<int>(launches, 0, std::numeric_limits<std::uint16_t>::max()));
+  task.name = parts_.name(name);
+  pending_host_ = {};
+  return builder_.add(task);
+}
+
+WorkerProgram::Id WorkerProgram::on_device(TaskKind kind, Lane lane, const std::string& name,
+                                           Time device, const std::string& layer_kind) {
+  Task task;
+  task.kind = kind;
+  task.lane = lane;
+  task.work = device;
+  task.name = parts_.name(name);
+  if (lane == Lane::compute) {
+    task.work += pending_device_;
+    task.interference = parts_.interference_of(layer_kind);
+    pending_device_ = {};
+  }
+  const Id id = builder_.add(task);
+  for (Id before : before_next_) builder_.edge(before, id);
+  before_next_.clear();
+  if (lane == Lane::compute) last_work_ = id;
+  return id;
+}
+
+WorkerProgram::Id WorkerProgram::work(TaskKind kind, const std::string& name, const Cost& cost,
+                                      const std::string& layer_kind) {
+  const std::optional<Id> launched = issue(name, cost.host, cost.launches);
+  const Id task = on_device(kind, Lane::compute, name, cost.device, layer_kind);
+  if (launched) builder_.edge(*launched, task);
+  return task;
+}
+
+void WorkerProgram::call(Time host, Time device) {
+  if (!workload_.cpu && !workload_.graph) pending_host_ += host;
+  pending_device_ += device;
+}
+
+/// Where nothing has been queued in this iteration: an event, which stands behind the last one's.
+WorkerProgram::Id WorkerProgram::last_in_compute() {
+  if (last_work_) return *last_work_;
+  return on_device(TaskKind::mark, Lane::compute, "event", {}, "");
+}
+
+WorkerProgram::Id WorkerProgram::collective(const std::string& name, CollectiveKind kind,
+                                            Bytes bytes) {
+  const CollectiveCost cost = workload_.collective(kind, bytes);
+  const Id after = last_in_compute();
+  // On a CPU the call hands the work to the communication thread, in the computing thread's time.
+  if (workload_.cpu) call({}, cost.host);
+  const std::optional<Id> launched = issue(name, cost.host, 1);
+  Task task;
+  task.kind = TaskKind::collective;
+  task.lane = Lane::communication;
+  task.name = parts_.name(name);
+  task.collective = parts_.collective(collectives_++, cost.collective);
+  const Id id = builder_.add(task);
+  builder_.edge(after, id);
+  if (launched) builder_.edge(*launched, id);
+  last_collective_ = id;
+  return id;
+}
+
+void WorkerProgram::join() {
+  // The lane is in order: behind its last collective is behind all of them.
+  if (last_collective_) before_next_.push_back(*last_collective_);
+  last_collective_.reset();
+}
+
+void WorkerProgram::load_input() {
+  const Id loaded = on_device(TaskKind::input, Lane::loader, "load batch", profile_.input_load, "");
+  before_next_.push_back(loaded);
+  const Id copied = on_device(TaskKind::input, Lane::copy, "copy batch", profile_.input_copy, "");
+  before_next_.push_back(copied);
+}
+
+void WorkerProgram::begin_step() {
+  if (workload_.input) load_input();
+  const Cost& overhead = profile_.step_overhead;
+  if (!workload_.cpu && workload_.graph) {
+    Task launch;
+    launch.kind = TaskKind::issue;
+    launch.lane = Lane::host;
+    launch.work = overhead.host;
+    launch.launches = 1;
+    launch.name = parts_.name("launch graph");
+    before_next_.push_back(builder_.add(launch));
+    on_device(TaskKind::mark, Lane::compute, "step", overhead.device, "");
+  } else if (overhead.host > Time{} || overhead.device > Time{}) {
+    work(TaskKind::mark, "step", overhead);
+  }
+}
+
+void WorkerProgram::forward() {
+  for (const Layer& layer : profile_.layers) {
+    if (is_free(layer.forward)) continue;
+    work(TaskKind::forward, layer.name, layer.forward, layer.kind);
+  }
+}
+
+void WorkerProgram::backward(const Layer& layer) {
+  if (is_free(layer.backward)) return;
+  work(TaskKind::backward, layer.name, layer.backward, layer.kind);
+}
+
+void WorkerProgram::optimizer() {
+  work(TaskKind::optimizer, "optimizer", profile_.optimizer, "optimizer");
+}
+
+Program WorkerProgram::end_step() {
+  if (!workload_.cpu && workload_.sync == Sync::step) {
+    Task wait;
+    wait.lane = Lane::host;
+    wait.name = parts_.name("synchronise");
+    builder_.edge(last_in_compute(), builder_.add(wait));
+  }
+  return builder_.build();
+}
+
+}  // namespace lockstep

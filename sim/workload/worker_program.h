@@ -1,0 +1,77 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/task_graph.h"
+#include "sim/workload/workload.h"
+
+namespace lockstep {
+
+/// The parts of a graph that its programs share: names, interference, collectives.
+class GraphParts {
+ public:
+  explicit GraphParts(const Workload& workload);
+
+  std::uint32_t name(const std::string& text);
+  std::uint16_t interference_of(const std::string& layer_kind) const;
+  /// The i-th collective of every program; the first program to ask adds it.
+  std::int32_t collective(std::size_t i, const Collective& collective);
+  /// Moves everything into a graph over `programs`.
+  TaskGraph finish(const Workload& workload, std::vector<Program> programs);
+
+ private:
+  TaskGraph graph_;
+  std::map<std::string, std::uint32_t> names_;
+  std::map<std::string, std::uint16_t> interference_;
+};
+
+/// Writes one iteration of one worker, in program order, as what the program does becomes tasks:
+/// eager on a GPU, a launch on the host lane and work on a stream; as a recorded graph, one launch
+/// for all; on a CPU, work on the compute lane alone.
+class WorkerProgram {
+ public:
+  using Id = ProgramBuilder::Id;
+  WorkerProgram(const Workload& workload, const Profile& profile, GraphParts& parts);
+
+  /// Work on the device; `layer_kind` tells how it suffers beside a collective.
+  Id work(TaskKind kind, const std::string& name, const Cost& cost,
+          const std::string& layer_kind = "");
+  /// The host is busy for a while and launches nothing (on a CPU: so is the device).
+  void call(Time host, Time device);
+  /// Queued behind what compute holds so far; compute goes on.
+  Id collective(const std::string& name, CollectiveKind kind, Bytes bytes);
+  /// What is written from here on comes after all collectives so far.
+  void join();
+
+  /// What a step begins with: the launch of a recorded graph, the batch, the step's own overhead.
+  void begin_step();
+  void forward();
+  void backward(const Layer& layer);
+  void optimizer();
+  /// Adds the step's synchronisation, where the workload asks for it.
+  Program end_step();
+
+  const Profile& profile() const { return profile_; }
+
+ private:
+  std::optional<Id> issue(const std::string& name, Time host, int launches);
+  Id on_device(TaskKind kind, Lane lane, const std::string& name, Time device,
+               const std::string& layer_kind);
+  Id last_in_compute();
+  void load_input();
+
+  const Workload& workload_;
+  const Profile& profile_;
+  GraphParts& parts_;
+  ProgramBuilder builder_;
+  std::vector<Id> before_next_;  ///< what the next work on the device waits for
+  std::optional<Id> last_work_;  ///< on the compute lane, in this iteration
+  std::optional<Id> last_collective_;
+  std::size_t collectives_ = 0;
+  Time pending_host_, pending_device_;  ///< calls that are not yet part of a task
+};
+
+}  // namespace lockstep

@@ -1,0 +1,55 @@
+#include "sim/workload/workload.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace lockstep {
+namespace {
+
+/// y at x on the line through (x0, y0) and (x1, y1).
+Time on_line(Bytes x, Bytes x0, Time y0, Bytes x1, Time y1) {
+  const std::int64_t rise = multiply_divide((y1 - y0).ps(), (x - x0).count, (x1 - x0).count);
+  return std::max(Time{}, y0 + Time::picoseconds(rise));
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> backward_order(const Profile& profile) {
+  std::vector<std::uint32_t> order(profile.layers.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(
+      order, {}, [&profile](std::uint32_t layer) { return profile.layers[layer].backward_order; });
+  return order;
+}
+
+BufferBytes buffer_bytes(const Profile& profile) {
+  constexpr Bytes kCounter{8};
+  BufferBytes total;
+  for (const Layer& layer : profile.layers) {
+    if (layer.buffers == Bytes{}) continue;
+    total.floats += layer.buffers;
+    if (layer.kind == "norm") total.counters += kCounter;
+  }
+  return total;
+}
+
+Cost copy_cost(const CopyTable& table, Bytes bytes) {
+  const std::vector<CopyPoint>& points = table.points;
+  if (points.empty()) return {};
+  const auto above = std::ranges::lower_bound(points, bytes, {}, &CopyPoint::bytes);
+  const CopyPoint& high = above == points.end() ? points.back() : *above;
+  if (high.bytes == bytes || above == points.begin()) {
+    return {.host = high.host, .device = high.device, .launches = 1};
+  }
+  if (above == points.end()) {
+    const Time device = Time::picoseconds(multiply_divide(
+        high.device.ps(), bytes.count, std::max<std::int64_t>(1, high.bytes.count)));
+    return {.host = high.host, .device = device, .launches = 1};
+  }
+  const CopyPoint& low = *(above - 1);
+  return {.host = on_line(bytes, low.bytes, low.host, high.bytes, high.host),
+          .device = on_line(bytes, low.bytes, low.device, high.bytes, high.device),
+          .launches = 1};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sim/core/task_graph.h"
+#include "sim/records/calibration.h"
+#include "sim/records/profile.h"
+#include "sim/records/run.h"
+
+namespace lockstep {
+
+/// What a collective of this size costs here: its entry in the graph, and the call on the host.
+struct CollectiveCost {
+  Collective collective;
+  Time host;
+};
+
+/// All that a strategy needs to compile one iteration. Workers whose costs are the same share a
+/// profile, and so a program.
+struct Workload {
+  std::vector<Profile> profiles;                 ///< at the batch and on the device they stand for
+  std::vector<std::uint32_t> profile_of_worker;  ///< size = workers in the graph
+  StrategyOptions strategy;
+  Sync sync = Sync::step;
+  bool cpu = false;    ///< workers compute on the host's cores: no host lane
+  bool graph = false;  ///< the step is launched as a whole
+  bool input = false;  ///< batches are loaded and copied
+  int launch_queue = 0;
+  InterferenceFit interference;
+  CopyTable bucket_in;  ///< gradients into a bucket; without points it is free
+  std::function<CollectiveCost(CollectiveKind, Bytes)> collective;
+};
+
+/// DDP's first iteration differs from all others.
+enum class Phase : std::uint8_t { first, steady };
+
+/// One layer's part of backward, and one gradient in the order in which they get ready.
+std::vector<std::uint32_t> backward_order(const Profile& profile);
+
+/// Floating-point buffers, and the batch counters that lie beside them (an int64 per layer).
+struct BufferBytes {
+  Bytes floats, counters;
+};
+BufferBytes buffer_bytes(const Profile& profile);
+
+/// What copying gradients of `bytes` in all into their bucket costs: linear between measured sizes,
+/// at one rate beyond them.
+Cost copy_cost(const CopyTable& table, Bytes bytes);
+
+}  // namespace lockstep
