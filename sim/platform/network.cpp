@@ -28,8 +28,8 @@ struct Edge {
   Distance distance;
 };
 
-using Graph =
-    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Edge>;
+using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS,
+                                    boost::no_property, Edge>;
 
 [[noreturn]] void reject(const std::string& what, std::string_view hint) {
   throw InputError({}, "platform", what, hint);
