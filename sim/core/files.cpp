@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "sim/core/error.h"
+#include "sim/core/units.h"
 
 namespace lockstep {
 namespace {
@@ -55,7 +56,7 @@ std::string temporary_name(const std::string& path) {
 
 }  // namespace
 
-std::string read_file(const std::string& path) {
+std::string read_file(const std::string& path, std::size_t limit) {
   const Location at{.file = path};
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {
@@ -76,6 +77,12 @@ std::string read_file(const std::string& path) {
       throw InputError(at, "", fmt::format("cannot be read ({})", std::strerror(errno)));
     }
     content.append(block.data(), static_cast<std::size_t>(got));
+    if (content.size() > limit) {
+      throw InputError(
+          at, "",
+          fmt::format("is larger than {}", to_string(Bytes{static_cast<std::int64_t>(limit)})),
+          "no file of lockstep is");
+    }
   }
 }
 

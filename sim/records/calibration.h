@@ -16,13 +16,16 @@ struct InterferenceFit {
   struct ByLayerKind {
     std::string layer_kind;
     double waiting = 1, transferring = 1;
+    bool operator==(const ByLayerKind&) const = default;
   };
   std::vector<ByLayerKind> by_layer_kind;
+  bool operator==(const InterferenceFit&) const = default;
 };
 
 struct CoreSlowdown {
   int active = 1, threads = 1;
   double slowdown = 1;  ///< of each worker, against one active worker with as many threads
+  bool operator==(const CoreSlowdown&) const = default;
 };
 
 /// Relative standard deviations of log-normal factors with median one.
@@ -30,12 +33,14 @@ struct Noise {
   double process = 0;  ///< one draw per worker and run
   double step = 0;     ///< one draw per worker and step
   double task = 0;
+  bool operator==(const Noise&) const = default;
 };
 
 struct Fit {
   std::string what;
   double residual = 0;  ///< relative
   int points = 0;
+  bool operator==(const Fit&) const = default;
 };
 
 /// Everything the simulator needs to know about one machine.
@@ -51,6 +56,7 @@ struct Calibration {
   Noise noise;
   int launch_queue = 0;
   std::vector<Fit> fits;
+  bool operator==(const Calibration&) const = default;
 };
 
 Calibration read_calibration(const std::string& file);

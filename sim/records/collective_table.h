@@ -13,6 +13,7 @@ struct CollectivePoint {
   Bytes bytes;         ///< as nccl-tests counts: the whole array
   Time p10, p50, p90;  ///< from the last launch to the end
   Time host;           ///< of the call
+  bool operator==(const CollectivePoint&) const = default;
 };
 
 /// Measured time of one collective on one backend over one number of workers, by bytes (ascending).
@@ -24,6 +25,7 @@ struct CollectiveTable {
   std::string topology;  ///< "one host"
   std::vector<CollectivePoint> points;
   std::map<std::string, std::string> environment;
+  bool operator==(const CollectiveTable&) const = default;
 };
 
 /// A local copy (gradients into a bucket, host to device), by bytes.
@@ -31,10 +33,12 @@ struct CopyPoint {
   Bytes bytes;
   int tensors = 1;
   Time device, host;
+  bool operator==(const CopyPoint&) const = default;
 };
 struct CopyTable {
   std::string what;  ///< "bucket_in" (scattered gradients into one bucket), "host_to_device"
   std::vector<CopyPoint> points;
+  bool operator==(const CopyTable&) const = default;
 };
 
 }  // namespace lockstep

@@ -16,12 +16,14 @@ struct ProfileSample {
   SpeedIndex speed_index;
   Profile profile;
   std::vector<Time> steps;  ///< unprofiled `single` steps of the block, raw
+  bool operator==(const ProfileSample&) const = default;
 };
 
 struct CollectiveSample {
   int process = 0;
   SpeedIndex speed_index;
   CollectiveTable table;
+  bool operator==(const CollectiveSample&) const = default;
 };
 
 /// The same piece of work alone and beside something else.
@@ -31,6 +33,7 @@ struct InterferenceSample {
                        ///< the collective beside compute
   int workers = 0;
   Time alone, together;
+  bool operator==(const InterferenceSample&) const = default;
 };
 
 /// One worker's fixed work while `active` workers of `threads` threads each compute on the host.
@@ -38,6 +41,7 @@ struct CoreSample {
   int active = 1, threads = 1;
   SpeedIndex speed_index;
   Time time;
+  bool operator==(const CoreSample&) const = default;
 };
 
 /// What `lockstep-measure` writes about a machine; `lockstep calibrate` turns one or more of them,
@@ -52,6 +56,7 @@ struct Measurement {
   std::vector<CopyTable> copies;
   std::vector<InterferenceSample> interference;
   std::vector<CoreSample> cores;
+  bool operator==(const Measurement&) const = default;
 };
 
 Measurement read_measurement(const std::string& file);

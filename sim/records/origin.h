@@ -16,6 +16,7 @@ struct GpuInfo {
   int sm_clock_mhz = 0;
   double power_w = 0;
   std::string throttle;
+  bool operator==(const GpuInfo&) const = default;
 };
 
 struct Machine {
@@ -25,10 +26,12 @@ struct Machine {
   std::vector<GpuInfo> gpus;
   std::string
       links;  ///< how the devices are connected, e.g. "NVLink, 18 links a pair" or "loopback"
+  bool operator==(const Machine&) const = default;
 };
 
 struct Software {
   std::string lockstep, torch, cuda, nccl, gloo, driver;
+  bool operator==(const Software&) const = default;
 };
 
 /// Time of the fixed reference kernel just before and just after a block of measurements. Machines
@@ -36,6 +39,7 @@ struct Software {
 /// reference_ns being the calibration's.
 struct SpeedIndex {
   Time before, after;
+  bool operator==(const SpeedIndex&) const = default;
 };
 
 /// Where a record comes from.
@@ -45,6 +49,7 @@ struct Origin {
   std::map<std::string, std::string> environment;  ///< of a short list of names only
   std::string command;
   std::string date;  ///< ISO 8601, UTC
+  bool operator==(const Origin&) const = default;
 };
 
 }  // namespace lockstep

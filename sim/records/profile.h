@@ -12,12 +12,14 @@ struct Cost {
   Time host;    ///< time the host thread takes to issue it (zero on a CPU, where the host computes)
   Time device;  ///< time on the device, back to back
   int launches = 0;  ///< kernels launched
+  bool operator==(const Cost&) const = default;
 };
 
 struct Parameter {
   std::string name;
   Bytes bytes;
   int ready_order = 0;  ///< place in the order in which gradients get ready in backward, from 0
+  bool operator==(const Parameter&) const = default;
 };
 
 /// A leaf module. Layers are listed in forward order.
@@ -29,6 +31,7 @@ struct Layer {
   std::vector<Parameter> parameters;
   Bytes buffers;  ///< floating-point buffers that DDP broadcasts
   Bytes output;
+  bool operator==(const Layer&) const = default;
 };
 
 /// What one model costs on one device at one batch size.
@@ -51,6 +54,7 @@ struct Profile {
   Time step;  ///< the whole `single` step measured in the same place, a check on the sum of the
               ///< layers
   double spread_between_processes = 0, spread_between_steps = 0;  ///< relative standard deviations
+  bool operator==(const Profile&) const = default;
 };
 
 Bytes parameter_bytes(const Profile& profile);

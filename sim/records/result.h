@@ -14,6 +14,7 @@ struct Breakdown {
   Time compute, exposed, waiting, host, input, idle;
   Time hidden;  ///< communication while the compute lane is busy
   Time step() const { return compute + exposed + waiting + host + input + idle; }
+  bool operator==(const Breakdown&) const = default;
 };
 
 enum class Basis { measured, interpolated, extrapolated };
@@ -21,7 +22,11 @@ enum class Basis { measured, interpolated, extrapolated };
 /// Relative, one standard deviation.
 struct Uncertainty {
   double repeat = 0, fit = 0, drawn = 0;
+  bool operator==(const Uncertainty&) const = default;
 };
+
+/// Rounded so that the parts in whole nanoseconds still add up to the rounded step.
+Breakdown in_whole_nanoseconds(const Breakdown& exact);
 
 /// One point of a scaling curve.
 struct ResultPoint {
@@ -37,6 +42,7 @@ struct ResultPoint {
   double host_busy = 0;     ///< share of the step in which the host lane is busy
   bool host_bound = false;  ///< host lane >= 90 % busy
   std::vector<BucketTimes> buckets;
+  bool operator==(const ResultPoint&) const = default;
 };
 
 /// What a simulation says; rendered as table, JSON and CSV.
@@ -46,6 +52,7 @@ struct Prediction {
   std::string calibration;  ///< id
   bool weak = true;         ///< batch per worker fixed; else total batch fixed
   std::vector<ResultPoint> points;
+  bool operator==(const Prediction&) const = default;
 };
 
 Prediction read_result(const std::string& file);

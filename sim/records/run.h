@@ -12,6 +12,7 @@ namespace lockstep {
 
 struct Quantiles {
   Time mean, p10, p50, p90;
+  bool operator==(const Quantiles&) const = default;
 };
 
 /// Names of strategies as in the design page: "single", "ddp".
@@ -20,6 +21,7 @@ struct StrategyOptions {
   Bytes bucket_cap{25 * 1024 * 1024};
   Bytes first_bucket_cap{1024 * 1024};
   bool broadcast_buffers = true;
+  bool operator==(const StrategyOptions&) const = default;
 };
 
 enum class Sync { step, none };
@@ -28,6 +30,7 @@ enum class Sync { step, none };
 struct BucketTimes {
   Bytes bytes;
   Time ready, launch, done;
+  bool operator==(const BucketTimes&) const = default;
 };
 
 struct RunRepeat {
@@ -38,6 +41,7 @@ struct RunRepeat {
   Time input;
   SpeedIndex speed_index;
   std::vector<Time> samples;  ///< on disk in <name>.samples.json, named "file#process"
+  bool operator==(const RunRepeat&) const = default;
 };
 
 struct RunRank {
@@ -46,17 +50,20 @@ struct RunRank {
   Time step, forward, backward, optimizer;
   std::vector<BucketTimes> buckets;
   Bytes peak;
+  bool operator==(const RunRank&) const = default;
 };
 
 struct Parity {
   double relative_l2 = 0;
   int steps = 0;
+  bool operator==(const Parity&) const = default;
 };
 
 struct Failure {
   int rank = 0;
   std::string what;
   int after_steps = 0;
+  bool operator==(const Failure&) const = default;
 };
 
 /// A real run of one configuration.
@@ -78,6 +85,7 @@ struct Run {
   std::vector<RunRank> ranks;
   std::optional<Parity> parity;
   std::optional<Failure> failure;
+  bool operator==(const Run&) const = default;
 };
 
 /// Reads a run and, where it is there, its samples file.

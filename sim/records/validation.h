@@ -23,6 +23,7 @@ struct ValidationPoint {
   bool host_bound = false;
   bool stable = true;
   Basis basis = Basis::measured;
+  bool operator==(const ValidationPoint&) const = default;
 };
 
 /// Points of one kind; n = 1 points are listed, not averaged.
@@ -30,11 +31,13 @@ struct ValidationGroup {
   std::string name;
   double mean_error = 0, worst_error = 0;  ///< of absolute errors of stable points with n > 1
   std::vector<ValidationPoint> points;
+  bool operator==(const ValidationGroup&) const = default;
 };
 
 struct Validation {
   std::string calibration;
   std::vector<ValidationGroup> groups;
+  bool operator==(const Validation&) const = default;
 };
 
 Validation read_validation(const std::string& file);

@@ -1,0 +1,208 @@
+#include "sim/records/run.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "sim/core/error.h"
+#include "sim/core/files.h"
+#include "sim/records/describe.h"
+#include "sim/records/json_text.h"
+
+namespace lockstep {
+
+template <class Io>
+void describe(Io& io, Described<Io, StrategyOptions>& strategy) {
+  io.field("kind", strategy.kind);
+  io.group("options", [&](auto& options) {
+    options.field("bucket_cap_bytes", strategy.bucket_cap);
+    options.field("first_bucket_cap_bytes", strategy.first_bucket_cap);
+    options.field("broadcast_buffers", strategy.broadcast_buffers);
+  });
+}
+
+template <class Io>
+void describe(Io& io, Described<Io, RunRank>& rank) {
+  io.field("rank", rank.rank);
+  io.field("device", rank.device);
+  io.field("step_ns", rank.step);
+  io.field("forward_ns", rank.forward);
+  io.field("backward_ns", rank.backward);
+  io.field("optimizer_ns", rank.optimizer);
+  io.field("buckets", rank.buckets);
+  io.field("peak_bytes", rank.peak);
+}
+
+template <class Io>
+void describe(Io& io, Described<Io, Parity>& parity) {
+  io.field("relative_l2", parity.relative_l2);
+  io.field("steps", parity.steps);
+}
+
+template <class Io>
+void describe(Io& io, Described<Io, Failure>& failure) {
+  io.field("rank", failure.rank);
+  io.field("what", failure.what);
+  io.field("after_steps", failure.after_steps);
+}
+
+namespace {
+
+/// Raw samples of the repeats of a file, in the file beside it; a repeat says "name#index".
+struct Samples {
+  std::string name;
+  std::vector<std::vector<Time>> lists;
+};
+
+struct SampleList {
+  std::vector<Time> step;
+};
+
+std::string samples_file(const std::string& file) {
+  std::filesystem::path path(file);
+  if (path.extension() == ".json") path.replace_extension();
+  return path.string() + ".samples.json";
+}
+
+template <class Io>
+void describe_samples_reference(Io& io, Described<Io, RunRepeat>& repeat, Samples& samples) {
+  std::string reference;
+  if constexpr (Io::kReading) {
+    io.field("samples", reference);
+    if (reference.empty()) return;
+    const std::string lead = samples.name + "#";
+    std::size_t index = samples.lists.size();
+    if (reference.starts_with(lead) && reference.size() < lead.size() + 8 &&
+        reference.find_first_not_of("0123456789", lead.size()) == std::string::npos &&
+        reference.size() > lead.size()) {
+      index = std::stoul(reference.substr(lead.size()));
+    } else {
+      io.at().child("samples").fail(fmt::format("\"{}\" names no list of samples", reference),
+                                    fmt::format("use \"{}0\"", lead));
+    }
+    if (samples.lists.empty()) return;  // the samples may stay behind when a record is copied
+    if (index >= samples.lists.size()) {
+      io.at().child("samples").fail(
+          fmt::format("the samples file holds {} lists", samples.lists.size()));
+    }
+    repeat.samples = samples.lists[index];
+  } else {
+    if (!repeat.samples.empty()) {
+      reference = fmt::format("{}#{}", samples.name, samples.lists.size());
+      samples.lists.push_back(repeat.samples);
+    }
+    io.field("samples", reference);
+  }
+}
+
+template <class Io>
+void describe_repeat(Io& io, Described<Io, RunRepeat>& repeat, Samples& samples) {
+  io.field("process", repeat.process);
+  io.field("warmup", repeat.warmup);
+  io.field("steps", repeat.steps);
+  io.field("step_ns", repeat.step);
+  io.field("input_ns", repeat.input);
+  io.field("speed_index", repeat.speed_index);
+  describe_samples_reference(io, repeat, samples);
+}
+
+template <class Io, class Record>
+void describe_run(Io& io, Record& run, Samples& samples) {
+  io.field("id", run.id);
+  describe_origin(io, run.origin);
+  io.field("calibration", run.calibration);
+  io.field("model", run.model);
+  io.field("batch_per_worker", run.batch_per_worker, kAtLeastOne);
+  io.field("workers", run.workers, kAtLeastOne);
+  io.field("strategy", run.strategy);
+  io.field("precision", run.precision);
+  io.name("sync", run.sync, kSyncNames);
+  io.field("graph", run.graph);
+  io.group("dataset", [&](auto& dataset) {
+    dataset.field("name", run.dataset);
+    dataset.field("samples", run.dataset_samples);
+  });
+  io.field("stable", run.stable);
+  io.list("repeats", run.repeats,
+          [&](auto& inner, auto& repeat) { describe_repeat(inner, repeat, samples); });
+  io.field("ranks", run.ranks);
+  io.field("parity", run.parity);
+  io.field("failure", run.failure);
+}
+
+Samples read_samples(const std::string& runs_file) {
+  const std::string file = samples_file(runs_file);
+  Samples samples{std::filesystem::path(file).filename().string(), {}};
+  if (!std::filesystem::exists(file)) return samples;
+  const nlohmann::json json = read_json(file);
+  const JsonPath at(file);
+  JsonReader in(json, at);
+  check_header(in, "samples");
+  std::vector<SampleList> lists;
+  in.list("lists", lists, [](auto& inner, auto& list) { inner.field("step_ns", list.step); });
+  in.finish();
+  for (SampleList& list : lists) samples.lists.push_back(std::move(list.step));
+  return samples;
+}
+
+/// The samples go first: a run never names samples that are not there.
+void write_both(JsonWriter& out, const Samples& samples, const std::string& file) {
+  const std::string text = to_text(out.take());
+  if (!samples.lists.empty()) {
+    std::vector<SampleList> lists;
+    for (const auto& list : samples.lists) lists.push_back({list});
+    JsonWriter beside = begin_file("samples");
+    beside.list("lists", lists, [](auto& inner, auto& list) { inner.field("step_ns", list.step); });
+    write_file(samples_file(file), to_text(beside.take()));
+  }
+  write_file(file, text);
+}
+
+Samples samples_beside(const std::string& file) {
+  return {std::filesystem::path(samples_file(file)).filename().string(), {}};
+}
+
+}  // namespace
+
+Run read_run(const std::string& file) {
+  std::vector<Run> runs = read_runs(file);
+  if (runs.size() != 1) {
+    throw InputError({file, 0, 0, ""}, "", fmt::format("it holds {} runs", runs.size()),
+                     "give a file with one run");
+  }
+  return std::move(runs.front());
+}
+
+std::vector<Run> read_runs(const std::string& file) {
+  const nlohmann::json json = read_json(file);
+  const JsonPath at(file);
+  JsonReader in(json, at);
+  const bool several = json.contains("kind") && json["kind"] == "runs";
+  check_header(in, several ? "runs" : "run");
+  Samples samples = read_samples(file);
+  std::vector<Run> runs(1);
+  if (several) {
+    in.list("runs", runs, [&](auto& inner, auto& run) { describe_run(inner, run, samples); });
+  } else {
+    describe_run(in, runs.front(), samples);
+  }
+  in.finish();
+  return runs;
+}
+
+void write_run(const Run& run, const std::string& file) {
+  JsonWriter out = begin_file("run");
+  Samples samples = samples_beside(file);
+  describe_run(out, run, samples);
+  write_both(out, samples, file);
+}
+
+void write_runs(const std::vector<Run>& runs, const std::string& file) {
+  JsonWriter out = begin_file("runs");
+  Samples samples = samples_beside(file);
+  out.list("runs", runs, [&](auto& inner, auto& run) { describe_run(inner, run, samples); });
+  write_both(out, samples, file);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,55 @@
+#include "sim/records/validation.h"
+
+#include "sim/core/files.h"
+#include "sim/records/describe.h"
+#include "sim/records/json_text.h"
+
+namespace lockstep {
+
+template <class Io>
+void describe(Io& io, Described<Io, ValidationPoint>& point) {
+  io.field("run", point.run);
+  io.field("model", point.model);
+  io.field("strategy", point.strategy);
+  io.field("batch_per_worker", point.batch_per_worker, kAtLeastOne);
+  io.field("workers", point.workers, kAtLeastOne);
+  io.field("graph", point.graph);
+  io.name("sync", point.sync, kSyncNames);
+  io.field("predicted_ns", point.predicted);
+  io.field("measured_ns", point.measured);
+  io.field("measured_normalised_ns", point.measured_normalised);
+  io.field("repeat_spread", point.repeat_spread);
+  io.field("error", point.error, kSigned);
+  io.field("host_bound", point.host_bound);
+  io.field("stable", point.stable);
+  io.name("basis", point.basis, kBasisNames);
+}
+
+template <class Io>
+void describe(Io& io, Described<Io, ValidationGroup>& group) {
+  io.field("name", group.name);
+  io.field("mean_error", group.mean_error);
+  io.field("worst_error", group.worst_error);
+  io.field("points", group.points);
+}
+
+Validation read_validation(const std::string& file) {
+  const nlohmann::json json = read_json(file);
+  const JsonPath at(file);
+  JsonReader in(json, at);
+  check_header(in, "validation");
+  Validation validation;
+  in.field("calibration", validation.calibration);
+  in.field("groups", validation.groups);
+  in.finish();
+  return validation;
+}
+
+void write_validation(const Validation& validation, const std::string& file) {
+  JsonWriter out = begin_file("validation");
+  out.field("calibration", validation.calibration);
+  out.field("groups", validation.groups);
+  write_file(file, to_text(out.take()));
+}
+
+}  // namespace lockstep

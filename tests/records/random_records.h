@@ -1,0 +1,240 @@
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sim/records/calibration.h"
+#include "sim/records/measurement.h"
+#include "sim/records/result.h"
+#include "sim/records/run.h"
+#include "sim/records/validation.h"
+
+/// Records with every field drawn at random, within what the readers accept.
+namespace lockstep::testing {
+
+class RandomRecords {
+ public:
+  explicit RandomRecords(unsigned seed) : engine_(seed) {}
+
+  int count(int low, int high) { return std::uniform_int_distribution<int>(low, high)(engine_); }
+  bool coin() { return count(0, 1) == 1; }
+  Time time() { return Time::nanoseconds(count(0, 2'000'000'000)); }
+  Bytes bytes() { return {std::int64_t{count(0, 2'000'000'000)} * count(0, 300)}; }
+  double real() { return std::uniform_real_distribution<double>(0, 4)(engine_); }
+  std::string text() {
+    static const std::vector<std::string> kPieces{"conv",   "\"", "\\",  "\n", "\t", "é",
+                                                  "layer1", ".",  "/",   "~",  " ",  "\x01",
+                                                  "漢",     "{",  "][,", ":",  ""};
+    std::string out;
+    for (int i = count(0, 4); i > 0; --i) {
+      out += kPieces[static_cast<std::size_t>(count(0, static_cast<int>(kPieces.size()) - 1))];
+    }
+    return out;
+  }
+  std::map<std::string, std::string> environment() {
+    return {{"NCCL_ALGO", text()}, {"OMP_NUM_THREADS" + text(), "2"}};
+  }
+  std::vector<int> permutation(int n) {
+    std::vector<int> order(static_cast<std::size_t>(n));
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), engine_);
+    return order;
+  }
+  template <class T, class F>
+  std::vector<T> list(F make, int low = 0, int high = 3) {
+    std::vector<T> out;
+    for (int i = count(low, high); i > 0; --i) out.push_back(make());
+    return out;
+  }
+
+  Origin origin() {
+    Origin out;
+    out.machine = {text(), text(), count(0, 64), list<GpuInfo>([&] {
+                     return GpuInfo{text(), text(), count(0, 2000), real(), text()};
+                   }),
+                   text()};
+    out.software = {text(), text(), text(), text(), text(), text()};
+    out.environment = environment();
+    out.command = text();
+    out.date = text();
+    return out;
+  }
+  SpeedIndex speed_index() { return {time(), time()}; }
+  Cost cost() { return {time(), time(), count(0, 9)}; }
+  Quantiles quantiles() { return {time(), time(), time(), time()}; }
+
+  Profile profile() {
+    Profile out;
+    out.model = text();
+    out.batch = count(1, 512);
+    out.precision = text();
+    out.device = text();
+    out.graph = coin();
+    out.beside = count(1, 4);
+    const int layers = count(1, 5);
+    const std::vector<int> backward = permutation(layers);
+    for (int i = 0; i < layers; ++i) {
+      Layer layer{text(), text(), cost(), cost(), backward[static_cast<std::size_t>(i)],
+                  {},     {},     {}};
+      layer.parameters = list<Parameter>([&] { return Parameter{text(), bytes(), 0}; });
+      layer.buffers = bytes();
+      layer.output = bytes();
+      out.layers.push_back(layer);
+    }
+    int parameters = 0;
+    for (const Layer& layer : out.layers) parameters += static_cast<int>(layer.parameters.size());
+    const std::vector<int> ready = permutation(parameters);
+    std::size_t next = 0;
+    for (Layer& layer : out.layers) {
+      for (Parameter& parameter : layer.parameters) parameter.ready_order = ready[next++];
+    }
+    out.optimizer = cost();
+    out.step_overhead = cost();
+    out.gradient_hook = cost();
+    out.input_load = time();
+    out.input_copy = time();
+    out.input_bytes = bytes();
+    out.peak = bytes();
+    out.step = time();
+    out.spread_between_processes = real();
+    out.spread_between_steps = real();
+    return out;
+  }
+
+  CollectiveTable collective_table() {
+    CollectiveTable out{text(), text(), text(), count(1, 8), text(), {}, environment()};
+    std::int64_t size = 0;
+    out.points = list<CollectivePoint>([&] {
+      size += count(1, 1'000'000);
+      return CollectivePoint{{size}, time(), time(), time(), time()};
+    });
+    return out;
+  }
+  CopyTable copy_table() {
+    return {text(),
+            list<CopyPoint>([&] { return CopyPoint{bytes(), count(0, 100), time(), time()}; })};
+  }
+
+  Measurement measurement() {
+    Measurement out;
+    out.id = text();
+    out.origin = origin();
+    out.reference = time();
+    out.launch_queue = count(0, 1024);
+    out.profiles = list<ProfileSample>([&] {
+      return ProfileSample{count(0, 3), count(0, 3), speed_index(), profile(),
+                           list<Time>([&] { return time(); })};
+    });
+    out.collectives = list<CollectiveSample>(
+        [&] { return CollectiveSample{count(0, 3), speed_index(), collective_table()}; });
+    out.copies = list<CopyTable>([&] { return copy_table(); });
+    out.interference = list<InterferenceSample>(
+        [&] { return InterferenceSample{text(), text(), count(0, 4), time(), time()}; });
+    out.cores = list<CoreSample>(
+        [&] { return CoreSample{count(1, 4), count(1, 4), speed_index(), time()}; });
+    return out;
+  }
+
+  Calibration calibration() {
+    Calibration out;
+    out.id = text();
+    out.origin = origin();
+    out.reference = time();
+    out.profiles = list<Profile>([&] { return profile(); });
+    out.collectives = list<CollectiveTable>([&] { return collective_table(); });
+    out.copies = list<CopyTable>([&] { return copy_table(); });
+    out.interference = {1 + real(), 1 + real(), 1 + real(), list<InterferenceFit::ByLayerKind>([&] {
+                          return InterferenceFit::ByLayerKind{text(), 1 + real(), 1 + real()};
+                        })};
+    out.cores =
+        list<CoreSlowdown>([&] { return CoreSlowdown{count(1, 4), count(1, 4), 1 + real()}; });
+    out.noise = {real(), real(), real()};
+    out.launch_queue = count(0, 1024);
+    out.fits = list<Fit>([&] { return Fit{text(), real() - 2, count(0, 9)}; });
+    return out;
+  }
+
+  BucketTimes bucket() { return {bytes(), time(), time(), time()}; }
+
+  Run run() {
+    Run out;
+    out.id = text();
+    out.origin = origin();
+    out.calibration = text();
+    out.model = text();
+    out.batch_per_worker = count(1, 512);
+    out.workers = count(1, 64);
+    out.strategy = {text(), bytes(), bytes(), coin()};
+    out.precision = text();
+    out.sync = coin() ? Sync::step : Sync::none;
+    out.graph = coin();
+    out.dataset = text();
+    out.dataset_samples = count(0, 60000);
+    out.stable = coin();
+    out.repeats = list<RunRepeat>([&] {
+      return RunRepeat{count(0, 3),
+                       count(0, 9),
+                       count(0, 99),
+                       quantiles(),
+                       time(),
+                       speed_index(),
+                       list<Time>([&] { return time(); })};
+    });
+    out.ranks = list<RunRank>([&] {
+      return RunRank{count(0, 3),
+                     text(),
+                     time(),
+                     time(),
+                     time(),
+                     time(),
+                     list<BucketTimes>([&] { return bucket(); }),
+                     bytes()};
+    });
+    if (coin()) out.parity = Parity{real(), count(0, 3)};
+    if (coin()) out.failure = Failure{count(0, 3), text(), count(0, 99)};
+    return out;
+  }
+
+  Basis basis() { return static_cast<Basis>(count(0, 2)); }
+
+  Prediction prediction() {
+    Prediction out{text(), text(), text(), coin(), {}};
+    out.points = list<ResultPoint>([&] {
+      ResultPoint point;
+      point.workers = count(1, 64);
+      point.batch_per_worker = count(1, 512);
+      point.strategy = text();
+      point.step = quantiles();
+      point.uncertainty = {real(), real(), real()};
+      point.basis = basis();
+      point.throughput = real();
+      point.speedup = real();
+      point.efficiency = real();
+      point.breakdown = {time(), time(), time(), time(), time(), time(), time()};
+      point.host_busy = real();
+      point.host_bound = coin();
+      point.buckets = list<BucketTimes>([&] { return bucket(); });
+      return point;
+    });
+    return out;
+  }
+
+  Validation validation() {
+    return {text(), list<ValidationGroup>([&] {
+              return ValidationGroup{text(), real(), real(), list<ValidationPoint>([&] {
+                                       return ValidationPoint{
+                                           text(), text(),     text(), count(1, 99), count(1, 9),
+                                           coin(), Sync::none, time(), time(),       time(),
+                                           real(), real() - 2, coin(), coin(),       basis()};
+                                     })};
+            })};
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+}  // namespace lockstep::testing
