@@ -28,7 +28,6 @@ class Sgd {
  private:
   std::vector<at::Tensor> parameters_, momenta_;
   SgdOptions options_;
-  bool first_ = true;
 };
 
 /// The training loop's body, the same on every device and for every strategy.

@@ -9,6 +9,9 @@ namespace lockstep::runner {
 /// Functions that append one leaf layer to a model and return its index. `input` is the index of
 /// the layer it reads. Parameters are drawn as PyTorch draws them, from the global CPU generator.
 
+/// Sets that generator.
+void seed_parameters(std::uint64_t seed);
+
 struct ConvShape {
   int in = 0, out = 0, kernel = 3, stride = 1, padding = 1;
   bool bias = true;

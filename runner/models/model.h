@@ -24,9 +24,9 @@ struct ModelLayer {
   std::string name;         ///< "features.0"
   std::string kind;         ///< "conv", "norm", "linear", "activation", "pool", "add", "loss"
   std::vector<int> inputs;  ///< earlier layers, or Model::kInput, or Model::kTarget
-  std::vector<NamedTensor> parameters;
-  std::vector<NamedTensor> buffers;
-  Forward forward;
+  std::vector<NamedTensor> parameters{};
+  std::vector<NamedTensor> buffers{};
+  Forward forward{};
   std::int64_t output_bytes = 0;  ///< of the last forward
 };
 

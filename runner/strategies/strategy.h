@@ -31,8 +31,9 @@ class Strategy {
   virtual double loss_weight() const = 0;
   virtual void before_forward() = 0;
   virtual void before_optimizer() = 0;
-  /// In the order of Model::parameters().
+  /// In the order of Model::parameters(), until after_optimizer.
   virtual const std::vector<at::Tensor>& gradients() const = 0;
+  virtual void after_optimizer() {}
   /// Buckets of the last step, in the order in which they were launched; waits for them.
   virtual std::vector<BucketMoments> take_buckets() = 0;
 };

@@ -1,0 +1,260 @@
+#include "runner/communicators/gloo.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include <gloo/allreduce.h>
+#include <gloo/barrier.h>
+#include <gloo/broadcast.h>
+#include <gloo/config.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/transport/tcp/device.h>
+
+#include "runner/measure/clock.h"
+#include "sim/core/error.h"
+
+namespace lockstep::runner {
+
+namespace {
+
+/// Where Gloo's workers leave their addresses for each other.
+class GlooStore final : public gloo::rendezvous::Store {
+ public:
+  GlooStore(std::shared_ptr<runner::Store> store, std::string prefix,
+            std::chrono::milliseconds timeout)
+      : store_(std::move(store)), prefix_(std::move(prefix)), timeout_(timeout) {}
+
+  void set(const std::string& key, const std::vector<char>& data) override {
+    store_->set(prefix_ + key, {data.begin(), data.end()});
+  }
+  std::vector<char> get(const std::string& key) override {
+    const std::string value = store_->get(prefix_ + key, timeout_);
+    return {value.begin(), value.end()};
+  }
+  void wait(const std::vector<std::string>& keys) override { wait(keys, timeout_); }
+  void wait(const std::vector<std::string>& keys,
+            const std::chrono::milliseconds& timeout) override {
+    for (const std::string& key : keys) store_->get(prefix_ + key, timeout);
+  }
+
+ private:
+  std::shared_ptr<runner::Store> store_;
+  std::string prefix_;
+  std::chrono::milliseconds timeout_;
+};
+
+/// The address that this host has on the way to `host`. Nothing is sent: connecting a datagram
+/// socket only looks up the route.
+std::string address_towards(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(host.c_str(), "1", &hints, &found); error != 0) {
+    throw RunError(fmt::format("cannot resolve {}: {}", host, gai_strerror(error)));
+  }
+  const int fd = socket(found->ai_family, SOCK_DGRAM, 0);
+  sockaddr_storage local{};
+  socklen_t length = sizeof local;
+  char text[INET6_ADDRSTRLEN] = "";
+  const bool reached = fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0 &&
+                       getsockname(fd, reinterpret_cast<sockaddr*>(&local), &length) == 0 &&
+                       getnameinfo(reinterpret_cast<sockaddr*>(&local), length, text, sizeof text,
+                                   nullptr, 0, NI_NUMERICHOST) == 0;
+  if (fd >= 0) close(fd);
+  freeaddrinfo(found);
+  if (!reached) throw RunError(fmt::format("there is no way from here to {}", host));
+  return text;
+}
+
+std::shared_ptr<gloo::transport::Device> make_transport(const WorkerEnvironment& environment) {
+  gloo::transport::tcp::attr where;
+  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME"); interface != nullptr) {
+    where.iface = interface;
+  } else {
+    where.hostname = address_towards(environment.master_address);
+  }
+  return gloo::transport::tcp::CreateDevice(where);
+}
+
+void add_floats(void* out, const void* a, const void* b, std::size_t count) {
+  auto* sum = static_cast<float*>(out);
+  const auto* left = static_cast<const float*>(a);
+  const auto* right = static_cast<const float*>(b);
+  for (std::size_t i = 0; i < count; ++i) sum[i] = left[i] + right[i];
+}
+
+class GlooCommunicator final : public Communicator {
+ public:
+  GlooCommunicator(std::shared_ptr<gloo::rendezvous::Context> context)
+      : context_(std::move(context)), thread_([this] { work(); }) {}
+
+  ~GlooCommunicator() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  int rank() const override { return context_->rank; }
+  int size() const override { return context_->size; }
+  std::string backend() const override { return "gloo"; }
+
+  void all_reduce(const at::Tensor& flat) override {
+    LOCKSTEP_ASSERT(flat.is_contiguous() && flat.scalar_type() == at::kFloat,
+                    "what is reduced is flat and float");
+    enqueue({.kind = Kind::all_reduce, .tensor = flat, .root = 0});
+  }
+  void broadcast(const at::Tensor& flat, int root) override {
+    LOCKSTEP_ASSERT(flat.is_contiguous(), "what is broadcast is flat");
+    enqueue({.kind = Kind::broadcast, .tensor = flat, .root = root});
+  }
+  void barrier() override {
+    enqueue({.kind = Kind::barrier, .tensor = {}, .root = 0});
+    join();
+  }
+  void join() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return done_ == queued_ || failure_; });
+    if (failure_) std::rethrow_exception(failure_);
+  }
+  std::vector<Transfer> take_transfers() override {
+    join();
+    return std::exchange(transfers_, {});
+  }
+
+ private:
+  enum class Kind { all_reduce, broadcast, barrier };
+  struct Operation {
+    Kind kind;
+    at::Tensor tensor;
+    int root;
+  };
+
+  void enqueue(Operation operation) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (failure_) std::rethrow_exception(failure_);
+      queue_.push_back(std::move(operation));
+      ++queued_;
+    }
+    changed_.notify_all();
+  }
+
+  void work();
+  void run(const Operation& operation);
+
+  std::shared_ptr<gloo::rendezvous::Context> context_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Operation> queue_;
+  std::uint64_t queued_ = 0, done_ = 0;
+  bool stopping_ = false;
+  std::exception_ptr failure_;
+  std::vector<Transfer> transfers_;
+  std::uint32_t tag_ = 0;
+  std::thread thread_;
+};
+
+void GlooCommunicator::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    if (stopping_) return;
+    const Operation operation = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    const Moment launch = host_now();
+    std::exception_ptr failure;
+    try {
+      run(operation);
+    } catch (const std::exception& error) {
+      failure = std::make_exception_ptr(
+          RunError(fmt::format("rank {} lost the others: {}", rank(), error.what())));
+    }
+    const Moment done = host_now();
+    lock.lock();
+    if (failure) {
+      failure_ = failure;
+      changed_.notify_all();
+      return;
+    }
+    if (operation.kind != Kind::barrier) {
+      transfers_.push_back({.kind = operation.kind == Kind::all_reduce ? CollectiveKind::all_reduce
+                                                                       : CollectiveKind::broadcast,
+                            .bytes = {static_cast<std::int64_t>(operation.tensor.nbytes())},
+                            .launch = launch,
+                            .done = done});
+    }
+    ++done_;
+    changed_.notify_all();
+  }
+}
+
+void GlooCommunicator::run(const Operation& operation) {
+  switch (operation.kind) {
+    case Kind::all_reduce: {
+      gloo::AllreduceOptions options(context_);
+      options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
+      options.setOutput(operation.tensor.mutable_data_ptr<float>(),
+                        static_cast<std::size_t>(operation.tensor.numel()));
+      options.setReduceFunction(add_floats);
+      options.setTag(tag_++);
+      gloo::allreduce(options);
+      return;
+    }
+    case Kind::broadcast: {
+      gloo::BroadcastOptions options(context_);
+      options.setOutput(static_cast<char*>(operation.tensor.mutable_data_ptr()),
+                        operation.tensor.nbytes());
+      options.setRoot(operation.root);
+      options.setTag(tag_++);
+      gloo::broadcast(options);
+      return;
+    }
+    case Kind::barrier: {
+      gloo::BarrierOptions options(context_);
+      options.setTag(tag_++);
+      gloo::barrier(options);
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_gloo(const WorkerEnvironment& environment, int size,
+                                        const std::shared_ptr<Store>& store,
+                                        std::chrono::milliseconds timeout) {
+  LOCKSTEP_ASSERT(environment.rank < size, "only members make a communicator");
+  try {
+    auto transport = make_transport(environment);
+    auto context = std::make_shared<gloo::rendezvous::Context>(environment.rank, size);
+    context->setTimeout(timeout);
+    GlooStore addresses(store, fmt::format("gloo/{}/", size), timeout);
+    context->connectFullMesh(addresses, transport);
+    return std::make_unique<GlooCommunicator>(std::move(context));
+  } catch (const RunError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw RunError(
+        fmt::format("rank {} cannot connect to the others: {}", environment.rank, error.what()));
+  }
+}
+
+std::string gloo_version() {
+  return fmt::format("{}.{}.{}", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH);
+}
+
+}  // namespace lockstep::runner

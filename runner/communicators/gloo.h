@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+
+#include "runner/communicators/communicator.h"
+#include "runner/communicators/rendezvous.h"
+
+namespace lockstep::runner {
+
+/// Gloo over TCP among the first `size` workers; the others must not call. Operations run on a
+/// thread of their own, so that compute goes on. One host: over loopback; else over the interface
+/// named by GLOO_SOCKET_IFNAME, or the one on the way to rank 0. RunError where they cannot
+/// connect, or where a peer has been silent for `timeout`.
+std::unique_ptr<Communicator> make_gloo(
+    const WorkerEnvironment& environment, int size, const std::shared_ptr<Store>& store,
+    std::chrono::milliseconds timeout = std::chrono::seconds(30));
+
+/// "0.5.0"
+std::string gloo_version();
+
+}  // namespace lockstep::runner

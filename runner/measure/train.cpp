@@ -1,0 +1,50 @@
+#include "runner/measure/train.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_fused_sgd.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros_like.h>
+
+namespace lockstep::runner {
+
+Sgd::Sgd(const std::vector<at::Tensor>& parameters, const SgdOptions& options)
+    : parameters_(parameters), options_(options) {
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& parameter : parameters_) momenta_.push_back(at::zeros_like(parameter));
+}
+
+void Sgd::step(const std::vector<at::Tensor>& gradients) {
+  const at::NoGradGuard no_grad;
+  // Momenta start at zero, so that the first step is like the others and can be captured.
+  at::_fused_sgd_(parameters_, gradients, momenta_, options_.weight_decay, options_.momentum,
+                  options_.learning_rate, /*dampening=*/0.0, /*nesterov=*/false,
+                  /*maximize=*/false, /*is_first_step=*/false);
+}
+
+Trainer::Trainer(Model& model, Strategy& strategy, const SgdOptions& options)
+    : model_(model),
+      strategy_(strategy),
+      sgd_(model.parameters(), options),
+      root_(at::full({}, strategy.loss_weight(), model.parameters().front().options())) {}
+
+at::Tensor Trainer::step(const Batch& batch, Recorder* recorder) {
+  const auto mark = [recorder](Mark what) {
+    if (recorder != nullptr) recorder->mark(what, -1);
+  };
+  mark(Mark::step_begin);
+  strategy_.before_forward();
+  at::Tensor loss = model_.loss(batch.input, batch.target, recorder);
+  loss.backward(root_);
+  mark(Mark::backward_end);
+  strategy_.before_optimizer();
+  mark(Mark::optimizer_begin);
+  sgd_.step(strategy_.gradients());
+  mark(Mark::optimizer_end);
+  strategy_.after_optimizer();
+  // Undefined gradients are taken over by the next backward instead of being added to.
+  for (const at::Tensor& parameter : model_.parameters()) parameter.mutable_grad().reset();
+  mark(Mark::step_end);
+  return loss.detach();
+}
+
+}  // namespace lockstep::runner

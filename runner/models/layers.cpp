@@ -1,0 +1,110 @@
+#include "runner/models/layers.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/adaptive_avg_pool2d.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+
+namespace lockstep::runner {
+
+namespace {
+
+using Inputs = std::span<const at::Tensor>;
+
+constexpr double kNormMomentum = 0.1;
+constexpr double kNormEpsilon = 1e-5;
+
+/// PyTorch's default for weights and biases alike: uniform within 1/sqrt(fan in).
+at::Tensor draw(at::IntArrayRef shape, std::int64_t fan_in) {
+  const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
+  return at::empty(shape).uniform_(-bound, bound);
+}
+
+}  // namespace
+
+void seed_parameters(std::uint64_t seed) {
+  at::manual_seed(seed);
+}
+
+int add_conv(Model& model, const std::string& name, int input, const ConvShape& shape) {
+  const std::int64_t fan_in = std::int64_t{shape.in} * shape.kernel * shape.kernel;
+  ModelLayer layer{.name = name, .kind = "conv", .inputs = {input}};
+  layer.parameters.push_back(
+      {"weight", draw({shape.out, shape.in, shape.kernel, shape.kernel}, fan_in)});
+  if (shape.bias) layer.parameters.push_back({"bias", draw({shape.out}, fan_in)});
+  layer.forward = [shape](const ModelLayer& self, Inputs in) {
+    const at::Tensor bias = shape.bias ? self.parameters[1].tensor : at::Tensor();
+    return at::conv2d(in[0], self.parameters[0].tensor, bias, shape.stride, shape.padding);
+  };
+  return model.add(std::move(layer));
+}
+
+int add_norm(Model& model, const std::string& name, int input, int channels) {
+  ModelLayer layer{.name = name, .kind = "norm", .inputs = {input}};
+  layer.parameters = {{"weight", at::ones({channels})}, {"bias", at::zeros({channels})}};
+  layer.buffers = {{"running_mean", at::zeros({channels})},
+                   {"running_var", at::ones({channels})},
+                   {"num_batches_tracked", at::zeros({}, at::kLong)}};
+  layer.forward = [](const ModelLayer& self, Inputs in) {
+    at::Tensor batches = self.buffers[2].tensor;
+    batches.add_(1);
+    return at::batch_norm(in[0], self.parameters[0].tensor, self.parameters[1].tensor,
+                          self.buffers[0].tensor, self.buffers[1].tensor, /*training=*/true,
+                          kNormMomentum, kNormEpsilon, /*cudnn_enabled=*/true);
+  };
+  return model.add(std::move(layer));
+}
+
+int add_relu(Model& model, const std::string& name, int input) {
+  ModelLayer layer{.name = name, .kind = "activation", .inputs = {input}};
+  layer.forward = [](const ModelLayer&, Inputs in) { return at::relu(in[0]); };
+  return model.add(std::move(layer));
+}
+
+int add_max_pool(Model& model, const std::string& name, int input, int kernel, int stride,
+                 int padding) {
+  ModelLayer layer{.name = name, .kind = "pool", .inputs = {input}};
+  layer.forward = [kernel, stride, padding](const ModelLayer&, Inputs in) {
+    return at::max_pool2d(in[0], kernel, stride, padding);
+  };
+  return model.add(std::move(layer));
+}
+
+int add_mean_pool(Model& model, const std::string& name, int input) {
+  ModelLayer layer{.name = name, .kind = "pool", .inputs = {input}};
+  layer.forward = [](const ModelLayer&, Inputs in) { return at::adaptive_avg_pool2d(in[0], 1); };
+  return model.add(std::move(layer));
+}
+
+int add_linear(Model& model, const std::string& name, int input, int in, int out) {
+  ModelLayer layer{.name = name, .kind = "linear", .inputs = {input}};
+  layer.parameters = {{"weight", draw({out, in}, in)}, {"bias", draw({out}, in)}};
+  layer.forward = [](const ModelLayer& self, Inputs inputs) {
+    return at::linear(inputs[0].flatten(1), self.parameters[0].tensor, self.parameters[1].tensor);
+  };
+  return model.add(std::move(layer));
+}
+
+int add_sum(Model& model, const std::string& name, int a, int b) {
+  ModelLayer layer{.name = name, .kind = "add", .inputs = {a, b}};
+  layer.forward = [](const ModelLayer&, Inputs in) { return at::add(in[0], in[1]); };
+  return model.add(std::move(layer));
+}
+
+int add_cross_entropy(Model& model, int input) {
+  ModelLayer layer{.name = "loss", .kind = "loss", .inputs = {input, Model::kTarget}};
+  layer.forward = [](const ModelLayer&, Inputs in) { return at::cross_entropy_loss(in[0], in[1]); };
+  return model.add(std::move(layer));
+}
+
+}  // namespace lockstep::runner

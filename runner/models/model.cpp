@@ -1,0 +1,101 @@
+#include "runner/models/model.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+
+#include "sim/core/error.h"
+
+namespace lockstep::runner {
+
+namespace {
+
+/// Moves the buffers of one type into one flat tensor, and makes them views of it.
+at::Tensor flatten(const std::vector<NamedTensor*>& buffers, c10::Device device) {
+  std::vector<at::Tensor> parts;
+  for (const NamedTensor* buffer : buffers) parts.push_back(buffer->tensor.reshape({-1}));
+  at::Tensor flat = at::cat(parts).to(device);
+  std::int64_t offset = 0;
+  for (NamedTensor* buffer : buffers) {
+    const auto shape = buffer->tensor.sizes().vec();
+    const std::int64_t count = buffer->tensor.numel();
+    buffer->tensor = flat.narrow(0, offset, count).view(shape);
+    offset += count;
+  }
+  return flat;
+}
+
+}  // namespace
+
+Model::Model(std::string name, std::vector<std::int64_t> input_shape, int classes)
+    : name_(std::move(name)), input_shape_(std::move(input_shape)), classes_(classes) {}
+
+int Model::add(ModelLayer layer) {
+  const int index = static_cast<int>(layers_.size());
+  for (const int input : layer.inputs) {
+    LOCKSTEP_ASSERT(input < index && input >= kTarget, "a layer reads earlier layers");
+  }
+  layers_.push_back(std::move(layer));
+  return index;
+}
+
+void Model::finish(c10::Device device) {
+  LOCKSTEP_ASSERT(!layers_.empty() && parameters_.empty(), "a model is finished once");
+  last_reader_.assign(layers_.size(), static_cast<int>(layers_.size()));
+  std::vector<NamedTensor*> floats, counters;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    for (const int input : layers_[i].inputs) {
+      if (input >= 0) last_reader_[static_cast<std::size_t>(input)] = static_cast<int>(i);
+    }
+    for (NamedTensor& parameter : layers_[i].parameters) {
+      parameter.tensor = parameter.tensor.detach().to(device).requires_grad_(true);
+      parameters_.push_back(parameter.tensor);
+    }
+    for (NamedTensor& buffer : layers_[i].buffers) {
+      (buffer.tensor.is_floating_point() ? floats : counters).push_back(&buffer);
+    }
+  }
+  for (const auto& group : {floats, counters}) {
+    if (!group.empty()) flat_buffers_.push_back(flatten(group, device));
+  }
+}
+
+std::int64_t Model::parameter_count() const {
+  std::int64_t count = 0;
+  for (const at::Tensor& parameter : parameters_) count += parameter.numel();
+  return count;
+}
+
+at::Tensor Model::loss(const at::Tensor& input, const at::Tensor& target, Recorder* recorder) {
+  LOCKSTEP_ASSERT(last_reader_.size() == layers_.size(), "finish() comes before the first step");
+  std::vector<at::Tensor> outputs(layers_.size());
+  std::vector<at::Tensor> arguments;
+  if (recorder != nullptr) recorder->mark(Mark::forward_begin, -1);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    ModelLayer& layer = layers_[i];
+    const int index = static_cast<int>(i);
+    arguments.clear();
+    for (const int from : layer.inputs) {
+      arguments.push_back(from == kInput    ? input
+                          : from == kTarget ? target
+                                            : outputs[static_cast<std::size_t>(from)]);
+    }
+    at::Tensor& output = outputs[i];
+    output = layer.forward(layer, arguments);
+    if (recorder != nullptr) {
+      recorder->mark(Mark::forward_end, index);
+      layer.output_bytes = static_cast<std::int64_t>(output.nbytes());
+      output.register_hook(
+          [recorder, index](const at::Tensor&) { recorder->mark(Mark::backward_begin, index); });
+    }
+    for (const int from : layer.inputs) {
+      if (from >= 0 && last_reader_[static_cast<std::size_t>(from)] == index) {
+        outputs[static_cast<std::size_t>(from)].reset();
+      }
+    }
+  }
+  return outputs.back();
+}
+
+}  // namespace lockstep::runner

@@ -1,0 +1,44 @@
+#include "runner/models/zoo.h"
+
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "runner/models/layers.h"
+#include "sim/core/error.h"
+
+namespace lockstep::runner {
+
+namespace {
+
+struct Entry {
+  const char* name;
+  Model (*make)();
+};
+
+constexpr std::array kZoo{
+    Entry{"small_cnn", small_cnn},
+    Entry{"vgg11", vgg11},
+};
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const Entry& entry : kZoo) names.emplace_back(entry.name);
+  return names;
+}
+
+Model make_model(const std::string& name, c10::Device device, std::uint64_t seed) {
+  for (const Entry& entry : kZoo) {
+    if (name != entry.name) continue;
+    seed_parameters(seed);
+    Model model = entry.make();
+    model.finish(device);
+    return model;
+  }
+  throw InputError({}, "model", fmt::format("there is no model \"{}\"", name),
+                   fmt::format("one of {}", fmt::join(model_names(), ", ")));
+}
+
+}  // namespace lockstep::runner
