@@ -25,6 +25,8 @@ class Recorder {
   virtual ~Recorder() = default;
   /// `layer`: index in Model::layers(), -1 for a mark of the whole step.
   virtual void mark(Mark mark, int layer) = 0;
+  /// False: it wants the marks of the whole step only.
+  virtual bool layers() const { return true; }
 };
 
 }  // namespace lockstep::runner

@@ -34,6 +34,7 @@ at::Tensor Trainer::step(const Batch& batch, Recorder* recorder) {
   mark(Mark::step_begin);
   strategy_.before_forward();
   at::Tensor loss = model_.loss(batch.input, batch.target, recorder);
+  mark(Mark::backward_begin);
   loss.backward(root_);
   mark(Mark::backward_end);
   strategy_.before_optimizer();

@@ -72,6 +72,7 @@ at::Tensor Model::loss(const at::Tensor& input, const at::Tensor& target, Record
   std::vector<at::Tensor> outputs(layers_.size());
   std::vector<at::Tensor> arguments;
   if (recorder != nullptr) recorder->mark(Mark::forward_begin, -1);
+  const bool by_layer = recorder != nullptr && recorder->layers();
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     ModelLayer& layer = layers_[i];
     const int index = static_cast<int>(i);
@@ -83,7 +84,7 @@ at::Tensor Model::loss(const at::Tensor& input, const at::Tensor& target, Record
     }
     at::Tensor& output = outputs[i];
     output = layer.forward(layer, arguments);
-    if (recorder != nullptr) {
+    if (by_layer) {
       recorder->mark(Mark::forward_end, index);
       layer.output_bytes = static_cast<std::int64_t>(output.nbytes());
       output.register_hook(

@@ -1,0 +1,117 @@
+#include "runner/measure/bench.h"
+
+#include <fmt/format.h>
+
+#include "runner/measure/clock.h"
+#include "runner/models/zoo.h"
+#include "runner/strategies/gradient_hooks.h"
+
+namespace lockstep::runner {
+
+namespace {
+
+Moment at(const std::vector<MarkedMoment>& marks, Mark wanted) {
+  for (const MarkedMoment& marked : marks) {
+    if (marked.mark == wanted) return marked.at;
+  }
+  return 0;
+}
+
+std::vector<BucketTimes> since(Moment begin, const std::vector<BucketMoments>& moments) {
+  std::vector<BucketTimes> times;
+  for (const BucketMoments& bucket : moments) {
+    times.push_back({.bytes = bucket.bytes,
+                     .ready = Time::nanoseconds(bucket.ready - begin),
+                     .launch = Time::nanoseconds(bucket.launch - begin),
+                     .done = Time::nanoseconds(bucket.done - begin)});
+  }
+  return times;
+}
+
+}  // namespace
+
+Bench::Bench(const std::string& model, int batch, const StrategyOptions& strategy,
+             Communicator* communicator, Device& device, const LoaderOptions& data,
+             std::uint64_t seed)
+    : device_(device),
+      model_(make_model(model, device.torch(), seed)),
+      strategy_(make_strategy(strategy, model_, communicator, device)),
+      trainer_(model_, *strategy_),
+      loader_(data, model_, batch, device.torch()) {}
+
+TimedStep Bench::timed_step() {
+  HostRecorder recorder(/*by_layer=*/false);
+  device_.clear_stamps();
+  const Moment begin = host_now();
+  const Batch batch = loader_.next();
+  const Moment loaded = host_now();
+  trainer_.step(batch, &recorder);
+  device_.synchronize();
+  const Moment end = host_now();
+  const auto& marks = recorder.marks();
+  TimedStep step;
+  step.total = end - begin;
+  step.input = loaded - begin;
+  step.forward = at(marks, Mark::backward_begin) - at(marks, Mark::forward_begin);
+  step.backward = at(marks, Mark::backward_end) - at(marks, Mark::backward_begin);
+  step.optimizer = at(marks, Mark::optimizer_end) - at(marks, Mark::optimizer_begin);
+  step.buckets = since(begin, strategy_->take_buckets());
+  return step;
+}
+
+StepParts Bench::profiled_step() {
+  const Batch batch = loader_.next();
+  HostRecorder recorder;
+  trainer_.step(batch, &recorder);
+  return cut_at_marks(recorder.marks(), model_.layers().size());
+}
+
+Timeline Bench::traced_step(int rank, Moment origin) {
+  const Batch batch = loader_.next();
+  HostRecorder recorder;
+  device_.clear_stamps();
+  trainer_.step(batch, &recorder);
+  Timeline timeline;
+  const auto add = [&](Lane lane, TaskKind kind, const std::string& name, Moment from, Moment to) {
+    if (to <= from) return;
+    timeline.push_back({.worker = static_cast<std::uint32_t>(rank),
+                        .lane = lane,
+                        .kind = kind,
+                        .iteration = 0,
+                        .name = name,
+                        .start = Time::nanoseconds(from - origin),
+                        .end = Time::nanoseconds(to - origin)});
+  };
+  const auto name_of = [this](int layer) {
+    return model_.layers()[static_cast<std::size_t>(layer)].name;
+  };
+  const auto& marks = recorder.marks();
+  for (std::size_t i = 0; i + 1 < marks.size(); ++i) {
+    const MarkedMoment& from = marks[i];
+    const MarkedMoment& to = marks[i + 1];
+    if (to.mark == Mark::forward_end) {
+      add(Lane::compute, TaskKind::forward, name_of(to.layer), from.at, to.at);
+    } else if (from.mark == Mark::backward_begin && from.layer >= 0) {
+      add(Lane::compute, TaskKind::backward, name_of(from.layer), from.at, to.at);
+    } else if (from.mark == Mark::optimizer_begin) {
+      add(Lane::compute, TaskKind::optimizer, "optimizer", from.at, to.at);
+    }
+  }
+  const auto buckets = strategy_->take_buckets();
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    add(Lane::communication, TaskKind::collective, fmt::format("bucket {}", i), buckets[i].launch,
+        buckets[i].done);
+  }
+  return timeline;
+}
+
+std::vector<int> Bench::ready_order() {
+  std::vector<int> order;
+  const GradientHooks hooks(model_.parameters(),
+                            [&order](int parameter) { order.push_back(parameter); });
+  trainer_.step(loader_.next());
+  device_.synchronize();
+  return order;
+}
+
+}  // namespace lockstep::runner

@@ -1,0 +1,268 @@
+#include "runner/measure/launcher.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <thread>
+
+#include "runner/measure/progress.h"
+#include "sim/core/error.h"
+
+namespace lockstep::runner {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr const char* kLoopback = "127.0.0.1";
+
+volatile std::sig_atomic_t interrupted = 0;
+void on_signal(int) {
+  interrupted = 1;
+}
+
+/// Notes Ctrl-C and termination requests while it lives.
+class SignalGuard {
+ public:
+  SignalGuard() {
+    struct sigaction action{};
+    action.sa_handler = on_signal;
+    sigaction(SIGINT, &action, &old_interrupt_);
+    sigaction(SIGTERM, &action, &old_terminate_);
+  }
+  ~SignalGuard() {
+    sigaction(SIGINT, &old_interrupt_, nullptr);
+    sigaction(SIGTERM, &old_terminate_, nullptr);
+  }
+  SignalGuard(const SignalGuard&) = delete;
+  SignalGuard& operator=(const SignalGuard&) = delete;
+
+ private:
+  struct sigaction old_interrupt_{};
+  struct sigaction old_terminate_{};
+};
+
+struct Child {
+  int rank = 0;
+  pid_t pid = -1;
+  int progress = -1;   ///< read end
+  std::string unread;  ///< of a line that is not complete
+  std::string run;     ///< it says it is at
+  std::int64_t beats = 0;
+  std::optional<int> status;  ///< of waitpid, once it has ended
+};
+
+std::vector<std::string> environment_of(int rank, int workers, int port, int listen_fd,
+                                        int progress_fd) {
+  std::map<std::string, std::string> set{
+      {"RANK", std::to_string(rank)},
+      {"WORLD_SIZE", std::to_string(workers)},
+      {"LOCAL_RANK", std::to_string(rank)},
+      {"LOCAL_WORLD_SIZE", std::to_string(workers)},
+      {"MASTER_ADDR", kLoopback},
+      {"MASTER_PORT", std::to_string(port)},
+      {"LOCKSTEP_PROGRESS_FD", std::to_string(progress_fd)},
+  };
+  if (rank == 0) set["LOCKSTEP_LISTEN_FD"] = std::to_string(listen_fd);
+  std::vector<std::string> result;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    if (!set.contains(text.substr(0, text.find('=')))) result.push_back(text);
+  }
+  for (const auto& [name, value] : set) result.push_back(name + "=" + value);
+  return result;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (std::string& word : words) result.push_back(word.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+Child start(const Launch& launch, int rank, int port, int listen_fd) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    throw RunError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  }
+  std::vector<std::string> words = launch.arguments;
+  words.insert(words.begin(), "lockstep-measure");
+  auto variables = environment_of(rank, launch.workers, port, listen_fd, ends[1]);
+  auto argument_pointers = pointers(words);
+  auto variable_pointers = pointers(variables);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) throw RunError(fmt::format("cannot start a worker: {}", std::strerror(errno)));
+  if (pid == 0) {
+    // Ctrl-C reaches the launcher alone; the kernel ends a worker whose launcher is gone.
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+    fcntl(ends[1], F_SETFD, 0);
+    if (rank == 0) fcntl(listen_fd, F_SETFD, 0);
+    execve("/proc/self/exe", argument_pointers.data(), variable_pointers.data());
+    _exit(127);
+  }
+  close(ends[1]);
+  Child child;
+  child.rank = rank;
+  child.pid = pid;
+  child.progress = ends[0];
+  fcntl(child.progress, F_SETFL, O_NONBLOCK);
+  return child;
+}
+
+/// Whether it said anything.
+bool read_progress(Child& child) {
+  bool moved = false;
+  char buffer[4096];
+  for (ssize_t got = 0; (got = read(child.progress, buffer, sizeof buffer)) > 0;) {
+    moved = true;
+    child.unread.append(buffer, static_cast<std::size_t>(got));
+  }
+  for (std::size_t end = 0; (end = child.unread.find('\n')) != std::string::npos;) {
+    const std::string line = child.unread.substr(0, end);
+    child.unread.erase(0, end + 1);
+    const auto bar = line.find('|');
+    if (bar == std::string::npos) {
+      ++child.beats;
+      continue;
+    }
+    child.run = line.substr(0, bar);
+    if (child.rank == 0) show_progress(line.substr(bar + 1));
+  }
+  return moved;
+}
+
+class Workers {
+ public:
+  Workers(const Launch& launch) : launch_(launch) {
+    int port = 0;
+    const int listen_fd = listen_on(kLoopback, port);
+    fcntl(listen_fd, F_SETFD, FD_CLOEXEC);
+    for (int rank = 0; rank < launch.workers; ++rank) {
+      children_.push_back(start(launch, rank, port, listen_fd));
+    }
+    close(listen_fd);
+  }
+
+  ~Workers() {
+    stop();
+    for (const Child& child : children_) close(child.progress);
+  }
+
+  LaunchResult wait() {
+    auto last_move = Clock::now();
+    for (;;) {
+      if (poll_progress()) last_move = Clock::now();
+      reap();
+      if (interrupted != 0) return finish({.interrupted = true, .rank = -1, .what = {}, .run = {}});
+      if (std::ranges::any_of(children_, failed)) return finish(culprit());
+      if (std::ranges::all_of(children_, [](const Child& c) { return c.status.has_value(); })) {
+        return {};
+      }
+      if (Clock::now() - last_move > std::chrono::seconds(launch_.silence_seconds)) {
+        return finish(silent());
+      }
+    }
+  }
+
+ private:
+  static bool failed(const Child& child) { return child.status && *child.status != 0; }
+
+  bool poll_progress() {
+    std::vector<pollfd> files;
+    for (const Child& child : children_) {
+      if (!child.status) files.push_back({.fd = child.progress, .events = POLLIN, .revents = 0});
+    }
+    poll(files.data(), files.size(), 100);
+    bool moved = false;
+    for (Child& child : children_) moved = read_progress(child) || moved;
+    return moved;
+  }
+
+  void reap() {
+    for (Child& child : children_) {
+      int status = 0;
+      if (!child.status && waitpid(child.pid, &status, WNOHANG) == child.pid) child.status = status;
+    }
+  }
+
+  /// The death of one makes others fail, by losing it: who was killed comes first.
+  LaunchResult culprit() {
+    std::this_thread::sleep_for(300ms);
+    reap();
+    const auto killed = std::ranges::find_if(
+        children_, [](const Child& c) { return c.status && WIFSIGNALED(*c.status); });
+    const auto other = std::ranges::find_if(children_, failed);
+    const Child& child = killed != children_.end() ? *killed : *other;
+    LaunchResult result{.interrupted = false, .rank = child.rank, .what = {}, .run = child.run};
+    if (WIFSIGNALED(*child.status)) {
+      const int signal = WTERMSIG(*child.status);
+      result.what = fmt::format("was killed by signal {} ({})", signal, strsignal(signal));
+    } else {
+      result.what = fmt::format("ended with exit code {}", WEXITSTATUS(*child.status));
+    }
+    return result;
+  }
+
+  static bool stopped(const Child& child) {
+    std::ifstream file(fmt::format("/proc/{}/stat", child.pid));
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    const auto end = text.rfind(')');
+    return end != std::string::npos && end + 2 < text.size() && text[end + 2] == 'T';
+  }
+
+  /// Everybody waits for the one that hangs: it is stopped, or has come less far than the others.
+  LaunchResult silent() {
+    auto child = std::ranges::find_if(children_, stopped);
+    if (child == children_.end()) child = std::ranges::min_element(children_, {}, &Child::beats);
+    return {.interrupted = false,
+            .rank = child->rank,
+            .what = fmt::format("has not moved for {} s", launch_.silence_seconds),
+            .run = child->run};
+  }
+
+  LaunchResult finish(LaunchResult result) {
+    stop();
+    return result;
+  }
+
+  void stop() {
+    for (const Child& child : children_) {
+      if (!child.status) kill(child.pid, SIGKILL);
+    }
+    for (Child& child : children_) {
+      int status = 0;
+      if (!child.status && waitpid(child.pid, &status, 0) == child.pid) child.status = status;
+    }
+    clear_progress();
+  }
+
+  Launch launch_;
+  std::vector<Child> children_;
+};
+
+}  // namespace
+
+LaunchResult launch_workers(const Launch& launch) {
+  const SignalGuard signals;
+  interrupted = 0;
+  return Workers(launch).wait();
+}
+
+}  // namespace lockstep::runner

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runner/communicators/rendezvous.h"
+
+namespace lockstep::runner {
+
+/// What one start of all workers is to be.
+struct Launch {
+  std::vector<std::string> arguments;  ///< of every worker, without the program's name
+  int workers = 1;
+  int silence_seconds = 30;
+};
+
+/// How it ended.
+struct LaunchResult {
+  bool interrupted = false;  ///< Ctrl-C or a termination request
+  int rank = -1;             ///< of the worker that failed; -1: none did
+  std::string what;          ///< "was killed by signal 9 (Killed)", "has not moved for 30 s"
+  std::string run;           ///< id of the run that it was at; may be empty
+};
+
+/// Starts this program once per worker on this host, with torchrun's variables set, rank 0 on a
+/// socket that listens on loopback only; shows their progress and waits. When one dies or all are
+/// silent for too long, the others are stopped. None outlives this process.
+LaunchResult launch_workers(const Launch& launch);
+
+}  // namespace lockstep::runner

@@ -1,0 +1,110 @@
+#include "runner/measure/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "runner/communicators/rendezvous.h"
+#include "runner/measure/launcher.h"
+#include "runner/measure/origin.h"
+#include "runner/measure/results.h"
+#include "runner/measure/worker.h"
+#include "sim/core/error.h"
+
+namespace lockstep::runner {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void prepare_folder(const std::string& out) {
+  std::error_code error;
+  fs::create_directories(out, error);
+  if (!error) fs::remove_all(out + "/parts", error);
+  if (error) throw InputError({.file = out}, "--out", error.message());
+}
+
+std::string visit_id(const MeasureOptions& options) {
+  return options.visit.empty() ? "visit-" + utc_now(/*compact=*/true) : options.visit;
+}
+
+/// A table of what was measured, and what to do with it.
+void print_summary(const Part& whole, const std::string& out) {
+  fmt::print("{:<12} {:>6} {:<8} {:>2}  {:>10}  {:>8}  {}\n", "model", "batch", "strategy", "n",
+             "step (p50)", "repeats", "parity");
+  for (const Run& run : whole.runs) {
+    std::vector<Time> steps;
+    for (const RunRepeat& repeat : run.repeats) steps.push_back(repeat.step.p50);
+    if (steps.empty()) continue;
+    std::ranges::sort(steps);
+    fmt::print("{:<12} {:>6} {:<8} {:>2}  {:>7.2f} ms  {:>8}  {}\n", run.model,
+               run.batch_per_worker, run.strategy.kind, run.workers, steps[steps.size() / 2].ms(),
+               steps.size(),
+               run.parity ? fmt::format("{:.1e}", run.parity->relative_l2) : std::string("-"));
+  }
+  fmt::print("\nWritten: {}/measurement.json, {}/runs.json\n", out, out);
+  fmt::print("Next: lockstep calibrate {}/measurement.json -o calibration.json\n", out);
+}
+
+/// Notes the failure in the run that was under way, if it had been saved before.
+void note_failure(Part& whole, const LaunchResult& result) {
+  const auto run = std::ranges::find(whole.runs, result.run, &Run::id);
+  if (run == whole.runs.end()) return;
+  int steps = 0;
+  for (const RunRepeat& repeat : run->repeats) steps += repeat.steps;
+  run->failure = Failure{.rank = result.rank, .what = result.what, .after_steps = steps};
+}
+
+void launch_all(const MeasureOptions& options, const std::vector<std::string>& arguments) {
+  prepare_folder(options.out);
+  const std::string visit = visit_id(options);
+  LaunchResult result;
+  for (int repeat = 0; repeat < options.repeats; ++repeat) {
+    Launch launch{.arguments = arguments,
+                  .workers = options.workers,
+                  .silence_seconds = options.silence_seconds};
+    for (const std::string& word :
+         {std::string("--repeat"), std::to_string(repeat), std::string("--visit"), visit}) {
+      launch.arguments.push_back(word);
+    }
+    result = launch_workers(launch);
+    if (result.interrupted || result.rank >= 0) break;
+  }
+  Part whole = merge_parts(options.out);
+  const bool kept = !whole.measurement.id.empty();
+  if (result.rank >= 0) note_failure(whole, result);
+  if (kept) write_results(whole, options.out);
+  const std::string rest =
+      kept ? fmt::format("what was measured before is in {}", options.out) : "nothing was measured";
+  if (result.rank >= 0) {
+    throw RunError(
+        fmt::format("rank {} {}; the others were stopped; {}", result.rank, result.what, rest));
+  }
+  if (result.interrupted) throw RunError("interrupted; " + rest);
+  print_summary(whole, options.out);
+}
+
+}  // namespace
+
+void measure(const MeasureOptions& options, const std::vector<std::string>& arguments) {
+  const auto environment = worker_environment([](const char* name) { return std::getenv(name); });
+  if (!environment) {
+    launch_all(options, arguments);
+    return;
+  }
+  const bool alone = options.visit.empty();  // torchrun or the like started us, not a launcher
+  MeasureOptions mine = options;
+  mine.visit = visit_id(options);
+  if (alone) mine.repeats = 1;
+  if (alone && environment->rank == 0) prepare_folder(options.out);
+  run_worker(mine, *environment);
+  if (alone && environment->rank == 0) {
+    const Part whole = merge_parts(options.out);
+    write_results(whole, options.out);
+    print_summary(whole, options.out);
+  }
+}
+
+}  // namespace lockstep::runner

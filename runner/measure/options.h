@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::runner {
+
+/// What `lockstep-measure` is asked to do.
+struct MeasureOptions {
+  std::vector<std::string> models{"small_cnn"};
+  std::vector<int> batches{32};  ///< per worker
+  std::vector<std::string> strategies{"single", "ddp"};
+  int workers = 2;
+  int threads = 0;  ///< compute threads per worker; 0: cores / workers
+  int steps = 30;   ///< timed steps of a run, per repeat; fewer where the budget ends before
+  int repeats = 3;
+  int budget_seconds = 0;    ///< of measuring in all; 0: as long as it takes
+  int silence_seconds = 30;  ///< without progress of any worker, they are taken to hang
+  std::uint64_t seed = 1;
+  std::string data = "synthetic";
+  std::string data_directory;
+  std::string out = "measured";
+  std::string command;  ///< as it was typed, for the records
+
+  // What the launcher tells the workers that it starts.
+  int repeat = 0;
+  std::string visit;  ///< id of the whole measurement
+};
+
+/// Parses and checks a command line. Prints and leaves by itself for --help and --version; throws
+/// InputError, in one line, for a flag or a value that cannot be.
+MeasureOptions parse_options(int argc, const char* const* argv);
+
+}  // namespace lockstep::runner

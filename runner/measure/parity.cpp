@@ -1,0 +1,101 @@
+#include "runner/measure/parity.h"
+
+#include <cmath>
+#include <vector>
+
+#include "runner/data/loader.h"
+#include "runner/measure/gather.h"
+#include "runner/measure/train.h"
+#include "runner/models/zoo.h"
+
+namespace lockstep::runner {
+
+namespace {
+
+constexpr int kSteps = 3;
+
+using Tensors = std::vector<at::Tensor>;
+
+Tensors copies(const Tensors& tensors) {
+  Tensors result;
+  for (const at::Tensor& tensor : tensors) result.push_back(tensor.detach().clone());
+  return result;
+}
+
+void assign(const Tensors& to, const Tensors& from) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i].copy_(from[i]);
+}
+
+/// Parameters, and the buffers that are not counters.
+Tensors state(const Model& model) {
+  Tensors result;
+  for (const at::Tensor& parameter : model.parameters()) result.push_back(parameter.detach());
+  for (const at::Tensor& buffer : model.flat_buffers()) {
+    if (buffer.is_floating_point()) result.push_back(buffer);
+  }
+  return result;
+}
+
+double squared_distance(const Tensors& a, const Tensors& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double norm = (a[i] - b[i]).to(at::kDouble).norm().item<double>();
+    sum += norm * norm;
+  }
+  return sum;
+}
+
+/// One device in the place of all: see check_parity.
+void train_shards(Model& model, Sgd& sgd, const std::vector<Batch>& shards) {
+  const Tensors before = copies(model.flat_buffers());
+  Tensors kept;
+  const double share = 1.0 / static_cast<double>(shards.size());
+  for (const Batch& shard : shards) {
+    assign(model.flat_buffers(), before);
+    (model.loss(shard.input, shard.target) * share).backward();
+    if (kept.empty()) kept = copies(model.flat_buffers());
+  }
+  assign(model.flat_buffers(), kept);
+  Tensors gradients;
+  for (const at::Tensor& parameter : model.parameters()) gradients.push_back(parameter.grad());
+  sgd.step(gradients);
+  for (const at::Tensor& parameter : model.parameters()) parameter.mutable_grad().reset();
+}
+
+}  // namespace
+
+Parity check_parity(const std::string& name, const StrategyOptions& options, int batch,
+                    std::uint64_t seed, Communicator& communicator, Device& device) {
+  const std::size_t rank = static_cast<std::size_t>(communicator.rank());
+  Model together = make_model(name, device.torch(), seed);
+  Model alone = make_model(name, device.torch(), seed);
+  const Tensors start = copies(state(alone));
+  const auto strategy = make_strategy(options, together, &communicator, device);
+  Trainer trainer(together, *strategy);
+  Sgd sgd(alone.parameters(), {});
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<Batch> shards;
+    for (int shard = 0; shard < communicator.size(); ++shard) {
+      const auto draw = seed + static_cast<std::uint64_t>(step * communicator.size() + shard) + 1;
+      shards.push_back(random_batch(alone, batch, draw, device.torch()));
+    }
+    trainer.step(shards[rank]);
+    train_shards(alone, sgd, shards);
+  }
+  device.synchronize();
+  const Tensors expected = state(alone);
+  // On the other ranks the buffers are this step's own until the next forward.
+  Tensors reached = state(together);
+  if (rank != 0 && expected.size() > alone.parameters().size()) reached.back() = expected.back();
+  const double apart = std::sqrt(squared_distance(reached, expected));
+  const double moved = std::sqrt(squared_distance(expected, start));
+  constexpr double kScale = 1e12;  // the ratio travels as an integer
+  const double ratio = std::isfinite(apart) ? std::min(apart / moved, 1e6) : 1e6;
+  double worst = 0;
+  for (const auto& row : gather(&communicator, {std::llround(ratio * kScale)}, device.torch())) {
+    worst = std::max(worst, static_cast<double>(row.front()) / kScale);
+  }
+  return {.relative_l2 = worst, .steps = kSteps};
+}
+
+}  // namespace lockstep::runner

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "runner/communicators/communicator.h"
+#include "runner/measure/device.h"
+#include "sim/records/run.h"
+
+namespace lockstep::runner {
+
+inline constexpr double kParityBound = 1e-4;
+
+/// Trains three steps with the strategy on all ranks, and the same three steps on this device
+/// alone: it runs the shards of all ranks one after another, each with its own BatchNorm
+/// statistics, adds their gradients weighted by their share, and keeps shard 0's buffers.
+/// Returns how far parameters and buffers are apart, relative to how far training moved them, on
+/// the rank where that is largest. All ranks call.
+Parity check_parity(const std::string& model, const StrategyOptions& options, int batch,
+                    std::uint64_t seed, Communicator& communicator, Device& device);
+
+}  // namespace lockstep::runner

@@ -1,0 +1,66 @@
+#include "runner/measure/visit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runner/measure/clock.h"
+#include "runner/measure/configuration.h"
+#include "runner/measure/machine.h"
+#include "runner/measure/parity.h"
+#include "sim/core/error.h"
+
+namespace lockstep::runner {
+
+namespace {
+
+constexpr Moment kSecond = 1'000'000'000;
+constexpr int kParityBatch = 4;  // per worker: what is checked does not depend on it
+
+bool wants(const MeasureOptions& options, const std::string& strategy) {
+  return std::ranges::find(options.strategies, strategy) != options.strategies.end();
+}
+
+/// Before a strategy is timed, it is checked.
+std::optional<Parity> check(Worker& worker, const std::string& model) {
+  if (worker.size() == 1 || !wants(worker.options, "ddp")) return std::nullopt;
+  worker.progress.say("", fmt::format("{}: checking ddp against one device", model));
+  const Parity parity = check_parity(model, {.kind = "ddp"}, kParityBatch, worker.options.seed,
+                                     *worker.communicator, *worker.device);
+  if (!(parity.relative_l2 <= kParityBound)) {
+    throw RunError(
+        fmt::format("parity: ddp on {} workers trains {} away from one device by {:.1e} "
+                    "of the way after {} steps; {:.0e} is allowed",
+                    worker.size(), model, parity.relative_l2, parity.steps, kParityBound));
+  }
+  return parity;
+}
+
+}  // namespace
+
+void measure_all(Worker& worker) {
+  const MeasureOptions& options = worker.options;
+  const Moment begin = host_now();
+  const Moment budget = options.budget_seconds * kSecond / options.repeats;
+  measure_machine(worker);
+  worker.save();
+  auto left = static_cast<Moment>(options.models.size() * options.batches.size());
+  for (const std::string& model : options.models) {
+    const auto parity = check(worker, model);
+    for (const int batch : options.batches) {
+      // What small models leave of their share goes to the larger ones.
+      const Moment share =
+          budget == 0 ? 0 : std::max<Moment>(kSecond, (begin + budget - host_now()) / left--);
+      measure_configuration(worker, {.model = model,
+                                     .batch = batch,
+                                     .single = wants(options, "single"),
+                                     .ddp = wants(options, "ddp") && worker.size() > 1,
+                                     .parity = parity,
+                                     .budget = worker.agree(share)});
+      worker.save();
+    }
+  }
+  worker.barrier();
+}
+
+}  // namespace lockstep::runner

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runner/communicators/communicator.h"
+#include "runner/communicators/rendezvous.h"
+#include "runner/measure/device.h"
+#include "runner/measure/options.h"
+#include "runner/measure/progress.h"
+#include "runner/measure/reference.h"
+#include "runner/measure/results.h"
+
+namespace lockstep::runner {
+
+/// Time of the reference kernel, run by all workers at once.
+struct Speed {
+  Moment own = 0;
+  Moment slowest = 0;  ///< of all workers: a common step lasts as long as its slowest worker
+};
+
+/// One process of a measurement, and what it has at hand.
+class Worker {
+ public:
+  Worker(const MeasureOptions& options, const WorkerEnvironment& environment);
+
+  int rank() const { return environment.rank; }
+  int size() const { return environment.world_size; }
+  bool first() const { return environment.rank == 0; }
+  void barrier();
+  Speed speed();
+  /// Rank 0's decision.
+  std::int64_t agree(std::int64_t mine);
+  void save();
+
+  MeasureOptions options;
+  WorkerEnvironment environment;
+  std::vector<int> cores;  ///< of this worker
+  std::vector<int> all_cores;
+  std::unique_ptr<Device> device;
+  std::shared_ptr<Store> store;                ///< null alone
+  std::unique_ptr<Communicator> communicator;  ///< null alone
+  std::unique_ptr<ReferenceKernel> reference;
+  Progress progress;
+  Part part;
+  std::vector<Moment> speeds;  ///< all that were measured
+};
+
+/// Joins the others, measures what the options say, saves its part. Throws RunError where a peer is
+/// lost or parity does not hold.
+void run_worker(const MeasureOptions& options, const WorkerEnvironment& environment);
+
+}  // namespace lockstep::runner
