@@ -1,0 +1,9 @@
+"""The one exception for bad input; caught once, in the command."""
+
+
+class InputError(Exception):
+    """Says, in one line, where in the user's input something is wrong: `file: pointer: what; hint`."""
+
+    def __init__(self, file, pointer, what, hint=""):
+        line = ": ".join(part for part in (str(file), pointer, what) if part)
+        super().__init__(" ".join((line + ("; " + hint if hint else "")).split()))

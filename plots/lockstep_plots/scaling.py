@@ -1,0 +1,191 @@
+"""Speed-up, efficiency and throughput against workers: prediction with its band, measured over it."""
+
+from itertools import groupby
+
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.transforms import ScaledTranslation
+
+from . import style
+from .curves import labels, measured_speedup, measured_throughput
+from .numbers import number
+
+BAND = 2  # standard deviations on either side
+ROWS = 3  # models on one page
+CURVES = 6  # in one row
+IDEAL = {"color": style.FAINT, "linestyle": (0, (5, 3)), "linewidth": 1, "zorder": 1}
+PREDICTED_DOTS = 20  # beyond so many points the line alone reads better
+
+
+def rows(curves):
+    """Curves that share axes: one model, one kind of scaling."""
+    def key(curve):
+        return (curve.setup.model, not curve.weak)
+
+    order = {k: i for i, k in enumerate(dict.fromkeys(map(key, curves)))}
+    for _, group in groupby(sorted(curves, key=lambda c: order[key(c)]), key):
+        group = list(group)
+        yield from (group[i:i + CURVES] for i in range(0, len(group), CURVES))
+
+
+def figures(curves, narrow=False):
+    """One figure for every few rows."""
+    all_rows = list(rows(curves))
+    for first in range(0, len(all_rows), ROWS):
+        yield _figure(all_rows[first:first + ROWS], narrow)
+
+
+def title(row):
+    """What the row shows, in one line: how far its curves get."""
+    kind = "weak" if row[0].weak else "strong"
+    most = max(curve.points[-1].workers for curve in row)
+    last = [(c, c.points[-1]) for c in row if c.points[-1].workers == most]
+    head = f"{row[0].setup.model}, {kind} scaling"
+    if most == 1:
+        return f"{head}: one worker"
+    predicted = [p.predicted.speedup for _, p in last if p.predicted]
+    measured = [s[0] for c, p in last if (s := measured_speedup(c, p))]
+    said = [f"{word} {_range(values)}"
+            for word, values in (("predicted", predicted), ("measured", measured)) if values]
+    return f"{head}: on {most} workers " + ", ".join(said) if said else head
+
+
+def _range(values):
+    low, high = number(min(values)), number(max(values))
+    return f"{low}×" if low == high else f"{low}–{high}×"
+
+
+def _figure(page, narrow):
+    height = 6.6 if narrow else 2.75
+    extra = 0.17 * max(len(row) for row in page) if narrow else 0.1
+    fig = style.figure(style.NARROW if narrow else style.WIDE,
+                       (height + extra) * len(page) + (0.75 if narrow else 0.35))
+    parts = fig.subfigures(len(page), 1, squeeze=False)[:, 0]
+    for part, row in zip(parts, page):
+        _draw_row(part, row, narrow)
+    drawn = [p for row in page for c in row for p in c.points]
+    pictures, names = zip(*_key(drawn))
+    fig.legend(pictures, names, loc="outside lower center", ncols=1 if narrow else 3,
+               handlelength=2.4, columnspacing=1.6)
+    return fig
+
+
+def _draw_row(part, row, narrow):
+    axes = part.subplots(3, 1) if narrow else part.subplots(1, 3)
+    counts = [point.workers for curve in row for point in curve.points]
+    log = style.use_log(counts)
+    for axis in axes:
+        style.worker_axis(axis, counts, log, 3.2 if narrow else 1.7)
+    for index, curve in enumerate(row):
+        look = {"color": style.COLOURS[index], "marker": style.SHAPES[index]}
+        _draw_curve(axes, curve, look, index - (len(row) - 1) / 2)
+    _draw_ideals(axes, sorted(set(counts)))
+    _finish(axes, row, log)
+    style.heading(part, title(row), narrow)
+    handles = [Line2D([], [], color=style.COLOURS[i], label=name, markersize=5,
+                      marker=style.SHAPES[i] if any(p.measured for p in curve.points) else "",
+                      markeredgecolor="black", markeredgewidth=0.7)
+               for i, (curve, name) in enumerate(zip(row, labels(row)))]
+    part.legend(handles=handles, loc="outside lower center",
+                ncols=1 if narrow else min(len(row), 3), columnspacing=1.6)
+
+
+def _draw_curve(axes, curve, look, place):
+    """`place` moves the measured points of neighbouring curves apart, in steps of 3 points."""
+    predicted = [p for p in curve.points if p.predicted]
+    if predicted:
+        lines = ([p.predicted.speedup for p in predicted],
+                 [100 * p.predicted.efficiency for p in predicted],
+                 [p.predicted.throughput for p in predicted])
+        for index, (axis, values) in enumerate(zip(axes, lines)):
+            _draw_prediction(axis, predicted, values, look["color"], relative=index < 2)
+    measured = [p for p in curve.points if p.measured]
+    speedups = [(p, s) for p in measured if (s := measured_speedup(curve, p))]
+    _draw_measured(axes[0], speedups, look, place)
+    _draw_measured(axes[1], [(p, [100 * v / p.workers for v in s]) for p, s in speedups], look,
+                   place)
+    _draw_measured(axes[2], [(p, measured_throughput(p)) for p in measured], look, place)
+
+
+def _draw_prediction(axis, points, values, colour, relative):
+    """The line, dotted where extrapolated, and the band. A ratio to one worker has none there."""
+    counts = [p.workers for p in points]
+    spread = [0 if relative and p.workers == 1 else BAND * p.predicted.uncertainty for p in points]
+    axis.fill_between(counts, [v / (1 + s) for v, s in zip(values, spread)],
+                      [v / max(1 - s, 0.05) for v, s in zip(values, spread)],
+                      color=colour, alpha=0.18, linewidth=0)
+    for start, end, dotted in _stretches(points):
+        axis.plot(counts[start:end + 1], values[start:end + 1], color=colour,
+                  linestyle=":" if dotted else "-", solid_capstyle="round")
+    if len(points) == 1 and spread[0]:
+        v, s = values[0], spread[0]
+        axis.errorbar(counts, [v], [[v - v / (1 + s)], [v / max(1 - s, 0.05) - v]], color=colour,
+                      alpha=0.35, elinewidth=5)
+    if len(points) <= PREDICTED_DOTS:
+        axis.plot(counts, values, linestyle="none", marker="o", markersize=2.6, color=colour)
+
+
+def _stretches(points):
+    """(first, last, extrapolated) of each piece of the line whose segments end alike."""
+    start = 0
+    for i in range(1, len(points)):
+        dotted = points[i].predicted.basis == "extrapolated"
+        ends = i + 1 == len(points)
+        if ends or (points[i + 1].predicted.basis == "extrapolated") != dotted:
+            yield start, i, dotted
+            start = i
+
+
+def _draw_measured(axis, points, look, place):
+    """Points at (value, low, high); hollow where the run was not stable."""
+    aside = axis.transData + ScaledTranslation(3 * place / 72, 0, axis.figure.dpi_scale_trans)
+    for point, (value, low, high) in points:
+        stable = point.measured.stable
+        axis.errorbar([point.workers], [value], [[value - low], [high - value]],
+                      fmt=look["marker"], markersize=4.8, capsize=2.8, elinewidth=1, zorder=4,
+                      transform=aside,
+                      ecolor="black", markeredgecolor="black" if stable else look["color"],
+                      markeredgewidth=0.7 if stable else 1.3,
+                      markerfacecolor=look["color"] if stable else "white")
+
+
+def _draw_ideals(axes, counts):
+    axes[0].plot(counts, counts, **IDEAL)
+    axes[1].axhline(100, **IDEAL)
+
+
+def _finish(axes, row, log):
+    axes[0].set_title("speed-up over one worker")
+    axes[1].set_title("efficiency (speed-up / n)")
+    axes[2].set_title("throughput of all workers")
+    axes[0].set_ylabel("speed-up (×)")
+    axes[1].set_ylabel("efficiency (%)")
+    axes[2].set_ylabel("samples per second")
+    top = [axis.get_ylim()[1] for axis in axes]
+    axes[1].set_ylim(0, max(112, top[1]))
+    if log:
+        for axis in (axes[0], axes[2]):
+            low, high = axis.dataLim.intervaly
+            style.doubling_axis(axis, low, high) if axis is axes[0] else axis.set_yscale("log")
+            axis.set_ylim(low / 1.15, high * 1.15)
+        low, high = axes[2].get_ylim()
+        style.log_axis(axes[2].yaxis, low, high)
+    else:
+        axes[0].set_ylim(0, top[0])
+        axes[2].set_ylim(0, top[2])
+
+
+def _key(points):
+    """What line, band, point and dashes mean; only what is drawn."""
+    grey = "#555555"
+    pairs = []
+    if any(p.predicted for p in points):
+        pairs += [(Line2D([], [], color=grey, marker="o", markersize=2.6), "predicted"),
+                  (Patch(color=grey, alpha=0.25, linewidth=0), f"± {BAND} standard deviations")]
+    if any(p.predicted and p.predicted.basis == "extrapolated" for p in points):
+        pairs.append((Line2D([], [], color=grey, linestyle=":"), "extrapolated"))
+    if any(p.measured for p in points):
+        pairs.append((style.with_bar(grey, "o"), "measured, bar: range of repeats"))
+    if any(p.measured and not p.measured.stable for p in points):
+        pairs.append((style.with_bar("white", "o"), "measured, unstable"))
+    return pairs + [(Line2D([], [], **IDEAL), "ideal")]

@@ -1,0 +1,100 @@
+"""The tables of the report, as HTML."""
+
+from html import escape
+
+from .accuracy import NEAR
+from .curves import full_label, measured_speedup, measured_throughput
+from .numbers import ms, number, percent, signed
+from .records import PARTS
+
+
+def table(head, rows, marks=()):
+    """Cells are HTML already; columns after the first are numbers. `marks`: a class per row."""
+    heads = "".join(f"<th scope=col>{cell}</th>" for cell in head)
+    lines = []
+    for index, row in enumerate(rows):
+        kind = marks[index] if index < len(marks) else ""
+        cells = f"<th scope=row>{row[0]}</th>" + "".join(f"<td>{cell}</td>" for cell in row[1:])
+        lines.append(f'<tr class="{kind}">{cells}</tr>' if kind else f"<tr>{cells}</tr>")
+    return (f'<div class="scroll"><table><thead><tr>{heads}</tr></thead>\n<tbody>'
+            + "\n".join(lines) + "</tbody></table></div>\n")
+
+
+def _range(low, high):
+    return f"<small>{low}\u2013{high}</small>"
+
+
+def scaling(curve):
+    """Predicted, and measured where it is, for each number of workers."""
+    head = ["workers", "batch a worker", "predicted step, ms", "p10\u2013p90", "± 1 s.d.",
+            "measured step, ms", "range", "error", "samples/s", "measured", "speed-up", "measured",
+            "efficiency", "rests on", "bound by"]
+    rows = [_scaling_row(curve, point) for point in curve.points]
+    kept = [i for i in range(len(head)) if any(row[i] for row in rows)]
+    return table([head[i] for i in kept], [[row[i] for i in kept] for row in rows])
+
+
+def _scaling_row(curve, point):
+    row = [str(point.workers), str(point.batch)] + [""] * 13
+    if point.predicted:
+        p = point.predicted
+        row[2:5] = [ms(p.step.p50), _range(ms(p.step.p10), ms(p.step.p90)), percent(p.uncertainty)]
+        row[8], row[10], row[12] = number(p.throughput), number(p.speedup), percent(p.efficiency)
+        row[13:15] = [p.basis, "host" if p.host_bound else "device"]
+    if point.measured:
+        m = point.measured
+        row[5:7] = [ms(m.step) + ("" if m.stable else " unstable"), _range(ms(m.low), ms(m.high))]
+        row[9] = number(measured_throughput(point)[0])
+        if point.predicted:
+            row[7] = signed(point.predicted.step.p50 / m.step - 1) + " %"
+        if speedup := measured_speedup(curve, point):
+            row[11] = number(speedup[0])
+            row[12] = row[12] or percent(speedup[0] / point.workers)
+    return row
+
+
+def breakdown(curve):
+    head = ["workers", "step, ms", *PARTS, "hidden (beside)"]
+    rows = []
+    for point in (p for p in curve.points if p.predicted):
+        parts = point.predicted.breakdown
+        step = sum(parts[name] for name in PARTS)
+        rows.append([str(point.workers), ms(step)] + [
+            f"{ms(parts[name])} <small>{100 * parts[name] / (step or 1):.0f} %</small>"
+            if parts[name] else "0" for name in (*PARTS, "hidden")])
+    return table(head, rows)
+
+
+def summary(validations):
+    head = ["group", "points", "counted", "mean error", "worst error", f"over {100 * NEAR:.0f} %"]
+    rows = []
+    for group in (g for v in validations for g in v.groups):
+        counted = [p for p in group.points if p.stable and p.workers > 1]
+        misses = sum(abs(p.error) > NEAR for p in counted)
+        errors = [percent(group.mean_error), percent(group.worst_error)] if counted else ["", ""]
+        rows.append([escape(group.name), str(len(group.points)), str(len(counted)), *errors,
+                     str(misses)])
+    return table(head, rows)
+
+
+def validation(group):
+    """Every point with its signed error; misses and what is left out of the mean are marked."""
+    head = ["configuration", "n", "batch", "predicted, ms", "measured, ms", "at calibration's speed",
+            "range of repeats", "error", "", "rests on", "bound by"]
+    rows, marks = [], []
+    for p in group.points:
+        name = ", ".join(filter(None, (p.model, p.strategy, "graph" if p.graph else "",
+                                       "not synchronised" if p.sync == "none" else "")))
+        notes = ["unstable" if not p.stable else "", "n = 1" if p.workers == 1 else "",
+                 "miss" if abs(p.error) > NEAR else ""]
+        marks.append("miss" if notes[2] else "aside" if notes[0] or notes[1] else "")
+        rows.append([escape(name), str(p.workers), str(p.batch), ms(p.predicted), ms(p.measured),
+                     ms(p.measured_normalised), percent(p.repeat_spread), signed(p.error) + " %",
+                     ", ".join(filter(None, notes)), p.basis,
+                     "host" if p.host_bound else "device"])
+    return table(head, rows, marks)
+
+
+def curve_name(curve):
+    name = full_label(curve)
+    return escape(f"{name}: {curve.scenario}" if curve.scenario else name)

@@ -1,0 +1,157 @@
+"""Records as sim/records writes them, made up for the tests; every number can be overridden.
+
+The step of `model` grows with the batch: about 96 ms for small_cnn and 704 ms for VGG-11 at 32.
+Each doubling of the workers adds, as exposed communication and waiting, what 1.92 samples take.
+"""
+
+import json
+import math
+from pathlib import Path
+
+CALIBRATION_ID = "cpu-2-cores"
+BASE_NS = {"small_cnn": 3_000_000, "vgg11": 22_000_000}  # per sample
+REFERENCE_NS = 1_000_000
+
+
+def step_ns(model, batch, workers):
+    alone = BASE_NS[model] * batch
+    return round(alone * (1 + 1.92 / batch * math.log2(workers)))
+
+
+def origin():
+    return {
+        "machine": {"host": "2-core virtual machine", "cpu": "Example CPU @ 2.00GHz", "cores": 2,
+                    "gpus": [], "links": "loopback"},
+        "software": {"lockstep": "0.1.0", "torch": "2.11.0", "cuda": "", "nccl": "",
+                     "gloo": "0.0~git20230124", "driver": ""},
+        "environment": {"OMP_NUM_THREADS": "1"},
+        "command": "lockstep-measure --models small_cnn,vgg11 --batches 16,32 -o demo",
+        "date": "2026-01-02T03:04:05Z",
+    }
+
+
+def quantiles(ns, spread=0.03):
+    return {"mean": ns, "p10": round(ns * (1 - spread)), "p50": ns, "p90": round(ns * (1 + spread))}
+
+
+def result_point(model, batch, workers, weak=True, basis="measured"):
+    share = batch if weak else max(1, -(-batch // workers))
+    alone = step_ns(model, batch, 1)
+    step = step_ns(model, share, workers)
+    throughput = share * workers / step * 1e9
+    speedup = throughput / (batch / alone * 1e9)
+    compute = BASE_NS[model] * share
+    waiting = (step - compute) // 4
+    return {
+        "workers": workers, "batch_per_worker": share,
+        "strategy": "single" if workers == 1 else "ddp",
+        "step_ns": quantiles(step),
+        "uncertainty": {"repeat": 0.015, "fit": 0.02, "drawn": 0.005 * math.log2(workers)},
+        "basis": basis, "throughput": throughput, "speedup": speedup,
+        "efficiency": speedup / workers,
+        "breakdown": {"compute_ns": compute, "exposed_ns": step - compute - waiting,
+                      "waiting_ns": waiting, "host_ns": 0, "input_ns": 0, "idle_ns": 0,
+                      "hidden_ns": 0 if workers == 1 else compute // 7},
+        "host_busy": 0.97, "host_bound": True, "buckets": [],
+    }
+
+
+def result(model="vgg11", batch=32, workers=(1, 2), weak=True, **changes):
+    points = [result_point(model, batch, n, weak, "measured" if n <= 2 else "extrapolated")
+              for n in workers]
+    kind = "weak" if weak else "strong"
+    return {"format": 1, "kind": "result", "scenario": f"{model}, batch {batch}, {kind}",
+            "model": model, "calibration": CALIBRATION_ID, "weak": weak, "sync": "step",
+            "graph": False, "precision": "fp32", "points": points, **changes}
+
+
+def run(model="vgg11", batch=32, workers=2, factors=(0.98, 1.01, 1.04), stable=True, **changes):
+    """Repeat i took `factors[i]` times the expected step while the machine was 10 % slow."""
+    ns = step_ns(model, batch, workers)
+    strategy = "single" if workers == 1 else "ddp"
+    return {
+        "format": 1, "kind": "run", "id": f"{model}-{strategy}-n{workers}-b{batch}", **origin(),
+        "calibration": CALIBRATION_ID, "model": model, "batch_per_worker": batch,
+        "workers": workers,
+        "strategy": {"kind": strategy, "options": {"bucket_cap_bytes": 26214400,
+                                                   "first_bucket_cap_bytes": 1048576,
+                                                   "broadcast_buffers": True}},
+        "precision": "fp32", "sync": "step", "graph": False,
+        "dataset": {"name": "synthetic", "samples": 0}, "stable": stable,
+        "repeats": [{"process": i, "warmup": 3, "steps": 20,
+                     "step_ns": quantiles(round(ns * f * 1.1)), "input_ns": 0,
+                     "speed_index": {"before_ns": 1_090_000, "after_ns": 1_110_000}, "samples": ""}
+                    for i, f in enumerate(factors)],
+        "ranks": [], "parity": {"relative_l2": 3.1e-7, "steps": 3}, "failure": None, **changes,
+    }
+
+
+def runs(*members):
+    return {"format": 1, "kind": "runs",
+            "runs": [{k: v for k, v in m.items() if k not in ("format", "kind")} for m in members]}
+
+
+def validation_point(model="vgg11", batch=32, workers=2, error=-0.031, stable=True, graph=False,
+                     spread=0.04):
+    predicted = step_ns(model, batch, workers)
+    normalised = round(predicted / (1 + error))
+    strategy = "single" if workers == 1 else "ddp"
+    return {"run": f"{model}-{strategy}-n{workers}-b{batch}", "model": model,
+            "strategy": strategy, "batch_per_worker": batch, "workers": workers, "graph": graph,
+            "sync": "step", "predicted_ns": predicted, "measured_ns": round(normalised * 1.1),
+            "measured_normalised_ns": normalised, "repeat_spread": spread,
+            "error": predicted / normalised - 1, "host_bound": not graph, "stable": stable,
+            "basis": "measured"}
+
+
+def group(name, *points):
+    counted = [abs(p["error"]) for p in points if p["stable"] and p["workers"] > 1]
+    return {"name": name, "mean_error": sum(counted) / len(counted) if counted else 0,
+            "worst_error": max(counted, default=0), "points": list(points)}
+
+
+def validation(*groups):
+    return {"format": 1, "kind": "validation", "calibration": CALIBRATION_ID,
+            "groups": list(groups)}
+
+
+def calibration(**changes):
+    zero = {"host_ns": 0, "device_ns": 0, "launches": 0}
+    profiles = [{"model": model, "batch": batch, "precision": "fp32", "device": "cpu",
+                 "graph": False, "beside": 1, "structure": 0,
+                 "layers": {"columns": [], "rows": []}, "optimizer": zero, "step_overhead": zero,
+                 "gradient_hook": zero, "input": {"load_ns": 0, "copy_ns": 0, "bytes": 0},
+                 "peak_bytes": 0, "step_ns": step_ns(model, batch, 1),
+                 "spread": {"between_processes": 0.01, "between_steps": 0.02}}
+                for model in BASE_NS for batch in (16, 32)]
+    return {"format": 1, "kind": "calibration", "id": CALIBRATION_ID, **origin(),
+            "reference_ns": REFERENCE_NS, "structures": [], "profiles": profiles,
+            "collectives": [], "copies": [],
+            "interference": {"waiting": 1, "transferring": 1, "collective_beside_compute": 1,
+                             "by_layer_kind": []},
+            "cores": [], "noise": {"process": 0.02, "step": 0.015, "task": 0}, "launch_queue": 0,
+            "fits": [{"what": "all_reduce over loopback", "residual": 0.034, "points": 12}],
+            **changes}
+
+
+def demo():
+    """What the demo leaves: four scenarios, their runs, the validation and the calibration."""
+    cases = [(m, b) for m in BASE_NS for b in (16, 32)]
+    errors = (0.021, -0.034, 0.062, -0.117)
+    factors = [tuple(f / (1 + e) for f in (0.985, 1.0, 1.02)) for e in errors]
+    measured = [run(m, b, n, f if n > 1 else (0.99, 1.0, 1.015), stable=b == 32 or m == "vgg11")
+                for (m, b), f in zip(cases, factors) for n in (1, 2)]
+    points = [validation_point(m, b, n, e if n > 1 else 0.004, b == 32 or m == "vgg11")
+              for (m, b), e in zip(cases, errors) for n in (1, 2)]
+    return {**{f"{m}-{b}": result(m, b) for m, b in cases}, "runs": runs(*measured),
+            "validation": validation(group("cpu", *points)), "calibration": calibration()}
+
+
+def write(folder, **documents):
+    """Writes each document as NAME.json; returns the paths in order."""
+    paths = []
+    for name, document in documents.items():
+        path = Path(folder) / f"{name}.json"
+        path.write_text(json.dumps(document, indent=1))
+        paths.append(path)
+    return paths
