@@ -47,6 +47,9 @@ void describe_prediction(Io& io, Record& prediction) {
   io.field("model", prediction.model);
   io.field("calibration", prediction.calibration);
   io.field("weak", prediction.weak);
+  io.field("precision", prediction.precision);
+  io.name("sync", prediction.sync, kSyncNames);
+  io.field("graph", prediction.graph);
   io.field("points", prediction.points);
 }
 

@@ -51,6 +51,9 @@ struct Prediction {
   std::string model;
   std::string calibration;  ///< id
   bool weak = true;         ///< batch per worker fixed; else total batch fixed
+  std::string precision = "fp32";
+  Sync sync = Sync::step;  ///< as in the runs that it may be compared with
+  bool graph = false;
   std::vector<ResultPoint> points;
   bool operator==(const Prediction&) const = default;
 };

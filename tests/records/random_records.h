@@ -201,7 +201,8 @@ class RandomRecords {
   Basis basis() { return static_cast<Basis>(count(0, 2)); }
 
   Prediction prediction() {
-    Prediction out{text(), text(), text(), coin(), {}};
+    Prediction out{text(), text(), text(), coin(), text(), coin() ? Sync::step : Sync::none,
+                   coin(), {}};
     out.points = list<ResultPoint>([&] {
       ResultPoint point;
       point.workers = count(1, 64);
