@@ -156,5 +156,7 @@ def _errors(page, points, narrow):
     axis.set_xlim(-far, far)
     axis.set_xlabel("error (%)" if narrow else "error of the prediction (%); bar: range of repeats")
     axis.grid(axis="y", visible=False)
-    style.heading(fig, title(points), narrow)
+    worst = max(page, key=lambda item: abs(item[1].error))[1]
+    style.heading(fig, f"Error of each prediction; worst here: {point_name(worst)}, "
+                       f"{signed(worst.error)} %", narrow)
     return fig

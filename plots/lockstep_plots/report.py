@@ -6,13 +6,14 @@ from pathlib import Path
 
 from . import tables
 from .accuracy import FAR, NEAR, counted, flat, point_name
+from .curves import full_label
 from .numbers import number, percent, signed
 from .scaling import BAND
 
 CSS = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; color: #222; margin: 0 auto;
-  max-width: 60rem; padding: 1rem; }
+  max-width: 62rem; padding: 1rem; }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: .5rem 0; }
 h2 { font-size: 1.25rem; margin: 2.2rem 0 .5rem; border-bottom: 1px solid #ccc; }
 h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
@@ -23,13 +24,14 @@ figure img { width: 100%; height: auto; display: block; }
 figcaption, small { color: #555; }
 figcaption { font-size: .9rem; max-width: 46rem; margin-top: .4rem; }
 .scroll { overflow-x: auto; margin: .4rem 0 1rem; }
-table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .6rem; text-align: right; vertical-align: bottom; white-space: nowrap; }
+table { border-collapse: collapse; font-size: .82rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .25rem .5rem; text-align: right; vertical-align: bottom; white-space: nowrap; }
 thead th { border-bottom: 2px solid #888; font-weight: 600; white-space: normal; }
+thead small { display: block; font-weight: 400; }
 tbody tr { border-bottom: 1px solid #ddd; }
 th:first-child { text-align: left; padding-left: 0; }
 tbody th { font-weight: 400; }
-tr.miss td:nth-last-child(-n+4), tr.miss th { color: #a33c00; font-weight: 600; }
+tr.miss td:nth-last-child(4), tr.miss td:nth-last-child(3), tr.miss th { color: #a33c00; font-weight: 600; }
 tr.aside { color: #666; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; font-size: .9rem; }
 dt { color: #555; } dd { margin: 0; overflow-wrap: anywhere; }
@@ -98,12 +100,13 @@ def _answer(records, curves):
             said.append(f"{unstable} points were unstable and are not averaged.")
     elif records.results:
         said.append("No measured run with more than one worker stands beside these predictions.")
-    for curve in curves[:6]:
-        last = curve.points[-1]
-        if last.predicted and last.workers > 1:
-            said.append(f"{escape(curve.setup.model)}, {escape(curve.strategy)}, {curve.size}: "
-                        f"<b>{number(last.predicted.speedup)}×</b> on {last.workers} "
-                        f"workers ({percent(last.predicted.efficiency)} efficient).")
+    reached = [
+        f"{escape(full_label(c))}: <b>{number(p.speedup)}×</b> on {p.workers} workers, "
+        f"{percent(p.efficiency)} efficient"
+        for c in curves if (p := c.points[-1].predicted) and p.workers > 1]
+    if reached:
+        said.append(f"Predicted: {'; '.join(reached[:4])}"
+                    + (f"; {len(reached) - 4} more below." if len(reached) > 4 else "."))
     return "".join(f'<p class="answer">{line}</p>' for line in said)
 
 

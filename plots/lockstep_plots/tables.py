@@ -20,36 +20,37 @@ def table(head, rows, marks=()):
             + "\n".join(lines) + "</tbody></table></div>\n")
 
 
-def _range(low, high):
-    return f"<small>{low}\u2013{high}</small>"
+def _with(value, low, high):
+    return f"{value} <small>{low}\u2013{high}</small>"
 
 
 def scaling(curve):
     """Predicted, and measured where it is, for each number of workers."""
-    head = ["workers", "batch a worker", "predicted step, ms", "p10\u2013p90", "± 1 s.d.",
-            "measured step, ms", "range", "error", "samples/s", "measured", "speed-up", "measured",
-            "efficiency", "rests on", "bound by"]
+    head = ["workers", "batch a worker", "predicted step, ms <small>p10\u2013p90</small>", "± 1 s.d.",
+            "measured step, ms <small>range</small>", "error", "samples/s predicted", "measured",
+            "speed-up predicted", "measured", "efficiency predicted", "measured", "rests on",
+            "bound by"]
     rows = [_scaling_row(curve, point) for point in curve.points]
     kept = [i for i in range(len(head)) if any(row[i] for row in rows)]
     return table([head[i] for i in kept], [[row[i] for i in kept] for row in rows])
 
 
 def _scaling_row(curve, point):
-    row = [str(point.workers), str(point.batch)] + [""] * 13
+    row = [str(point.workers), str(point.batch)] + [""] * 12
     if point.predicted:
         p = point.predicted
-        row[2:5] = [ms(p.step.p50), _range(ms(p.step.p10), ms(p.step.p90)), percent(p.uncertainty)]
-        row[8], row[10], row[12] = number(p.throughput), number(p.speedup), percent(p.efficiency)
-        row[13:15] = [p.basis, "host" if p.host_bound else "device"]
+        row[2] = _with(ms(p.step.p50), ms(p.step.p10), ms(p.step.p90))
+        row[3] = percent(p.uncertainty)
+        row[6], row[8], row[10] = number(p.throughput), number(p.speedup), percent(p.efficiency)
+        row[12:14] = [p.basis, "host" if p.host_bound else "device"]
     if point.measured:
         m = point.measured
-        row[5:7] = [ms(m.step) + ("" if m.stable else " unstable"), _range(ms(m.low), ms(m.high))]
-        row[9] = number(measured_throughput(point)[0])
+        row[4] = _with(ms(m.step), ms(m.low), ms(m.high)) + ("" if m.stable else " unstable")
+        row[7] = number(measured_throughput(point)[0])
         if point.predicted:
-            row[7] = signed(point.predicted.step.p50 / m.step - 1) + " %"
+            row[5] = signed(point.predicted.step.p50 / m.step - 1) + " %"
         if speedup := measured_speedup(curve, point):
-            row[11] = number(speedup[0])
-            row[12] = row[12] or percent(speedup[0] / point.workers)
+            row[9], row[11] = number(speedup[0]), percent(speedup[0] / point.workers)
     return row
 
 
@@ -79,8 +80,8 @@ def summary(validations):
 
 def validation(group):
     """Every point with its signed error; misses and what is left out of the mean are marked."""
-    head = ["configuration", "n", "batch", "predicted, ms", "measured, ms", "at calibration's speed",
-            "range of repeats", "error", "", "rests on", "bound by"]
+    head = ["configuration", "n", "batch", "predicted, ms", "measured, ms",
+            "at calibration's speed", "range of repeats", "error", "", "rests on", "bound by"]
     rows, marks = [], []
     for p in group.points:
         name = ", ".join(filter(None, (p.model, p.strategy, "graph" if p.graph else "",
