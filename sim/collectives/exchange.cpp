@@ -58,7 +58,7 @@ void Exchange::try_message(std::uint32_t sender, std::int64_t now) {
   Flow& flow = flows_[sender];
   flow.bytes = from.plan->sent(sender, from.step).count;
   const Time latency = flow.route.latency + graph_.collectives[from.collective].step.latency;
-  queue_.push(now + latency.ps(), Phase::message_join, sender, flow.generation);
+  queue_.push(now + latency.ps(), EventKind::message_join, sender, flow.generation);
 }
 
 void Exchange::begin(std::uint32_t rank) {
@@ -67,19 +67,19 @@ void Exchange::begin(std::uint32_t rank) {
 }
 
 void Exchange::handle(const Event& event) {
-  switch (event.phase()) {
-    case Phase::message_join:
+  switch (event.kind()) {
+    case EventKind::message_join:
       join(event.target);
       return;
-    case Phase::message_end:
+    case EventKind::message_end:
       if (event.generation == flows_[event.target].generation) arrive(event.target, event.time);
       return;
-    case Phase::reduction_end:
+    case EventKind::reduction_end:
       ranks_[event.target].received = true;
       advance(event.target, event.time);
       return;
-    case Phase::task_end:
-    case Phase::transfer_end:
+    case EventKind::task_end:
+    case EventKind::transfer_end:
       break;
   }
   LOCKSTEP_ASSERT(false, "only messages come here");
@@ -107,7 +107,7 @@ void Exchange::settle(std::int64_t now, Factor slowdown) {
                                              : multiply_divide(flow.end - now, flow.rate, rate);
     flow.rate = rate;
     flow.end = now + left;
-    queue_.push(flow.end, Phase::message_end, sender, ++flow.generation);
+    queue_.push(flow.end, EventKind::message_end, sender, ++flow.generation);
   }
 }
 
@@ -124,7 +124,7 @@ void Exchange::arrive(std::uint32_t sender, std::int64_t now) {
   from.sent = true;
   if (reduces) {
     const Time time = transfer_time(Bytes{flow.bytes}, collective.step.reduction);
-    queue_.push(now + time.ps(), Phase::reduction_end, receiver, 0);
+    queue_.push(now + time.ps(), EventKind::reduction_end, receiver, 0);
   } else {
     ranks_[receiver].received = true;
   }

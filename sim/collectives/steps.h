@@ -17,6 +17,8 @@ class StepPlan {
   StepPlan(const Collective& collective, std::uint32_t ranks);
 
   std::uint32_t steps() const { return steps_; }
+  /// Pieces that the array is cut into; the first is the largest.
+  std::uint32_t chunks() const { return chunks_; }
   /// What `rank` sends to its right neighbour in `step`; zero: nothing.
   Bytes sent(std::uint32_t rank, std::uint32_t step) const;
   /// What is received in `step` is added to what is there.

@@ -107,8 +107,8 @@ EngineResult Simulation::run() {
 }
 
 void Simulation::handle(const Event& event) {
-  switch (event.phase()) {
-    case Phase::task_end: {
+  switch (event.kind()) {
+    case EventKind::task_end: {
       Worker& worker = workers_[event.target >> 3];
       const std::uint32_t lane = event.target & 7;
       if (worker.lanes[lane].generation != event.generation) return;
@@ -116,14 +116,14 @@ void Simulation::handle(const Event& event) {
       pump(worker, complete(worker, lane) | 1u << lane);
       return;
     }
-    case Phase::transfer_end:
+    case EventKind::transfer_end:
       if (transfers_[event.target].generation != event.generation) return;
       now_ = event.time;
       end_transfer(event.target);
       return;
-    case Phase::message_join:
-    case Phase::message_end:
-    case Phase::reduction_end:
+    case EventKind::message_join:
+    case EventKind::message_end:
+    case EventKind::reduction_end:
       now_ = event.time;
       exchange_->handle(event);
       drain_exchange();
@@ -204,7 +204,7 @@ void Simulation::start_work(Worker& worker, std::uint32_t lane, const CompiledTa
     if (transfers_slow_) count_computing(+1);
   }
   state.end = later(duration);
-  queue_.push(state.end, Phase::task_end, target_of(worker.index, lane), state.generation);
+  queue_.push(state.end, EventKind::task_end, target_of(worker.index, lane), state.generation);
 }
 
 /// The head of the lane has ended now: releases what waited for it and moves on to the next task.

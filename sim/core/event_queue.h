@@ -9,7 +9,7 @@
 namespace lockstep {
 
 /// What ends or begins; in this order within one instant.
-enum class Phase : std::uint8_t {
+enum class EventKind : std::uint8_t {
   task_end,       ///< target: lane of a worker
   transfer_end,   ///< target: collective
   message_join,   ///< target: sending rank; its latency is over, its bytes begin to flow
@@ -17,15 +17,15 @@ enum class Phase : std::uint8_t {
   reduction_end,  ///< target: receiving rank
 };
 
-/// 24 bytes, ordered by (time, phase, sequence): the one place where ties are broken.
+/// 24 bytes, ordered by (time, kind, sequence): the one place where ties are broken.
 struct Event {
   std::int64_t time;  ///< picoseconds
   std::uint64_t order;
   std::uint32_t target;
   std::uint32_t generation;  ///< of the target when scheduled; an older one is stale
 
-  Phase phase() const { return static_cast<Phase>(order >> kPhaseShift); }
-  static constexpr int kPhaseShift = 56;
+  EventKind kind() const { return static_cast<EventKind>(order >> kKindShift); }
+  static constexpr int kKindShift = 56;
 };
 static_assert(sizeof(Event) == 24);
 
@@ -56,9 +56,9 @@ class EventQueue {
     return event;
   }
 
-  void push(std::int64_t time, Phase phase, std::uint32_t target, std::uint32_t generation) {
+  void push(std::int64_t time, EventKind kind, std::uint32_t target, std::uint32_t generation) {
     const Event event{
-        time, (std::uint64_t{static_cast<std::uint8_t>(phase)} << Event::kPhaseShift) | sequence_++,
+        time, (std::uint64_t{static_cast<std::uint8_t>(kind)} << Event::kKindShift) | sequence_++,
         target, generation};
     if (hole_) {
       hole_ = false;

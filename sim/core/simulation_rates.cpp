@@ -65,7 +65,7 @@ void Simulation::start_transfer(std::uint32_t collective, std::uint32_t iteratio
     span(iteration, collective, worker.index).transfer_start = Time::picoseconds(now_);
     set_communication(worker, Communication::transferring);
   }
-  queue_.push(transfer.end, Phase::transfer_end, static_cast<std::uint32_t>(index),
+  queue_.push(transfer.end, EventKind::transfer_end, static_cast<std::uint32_t>(index),
               transfer.generation);
 }
 
@@ -160,7 +160,7 @@ void Simulation::settle_compute(Worker& worker) {
                                   : moved_end(now_, state.end, worker.slowdown, slowdown);
   worker.slowdown = slowdown;
   ++state.generation;
-  queue_.push(state.end, Phase::task_end, worker.index << 3 | kCompute, state.generation);
+  queue_.push(state.end, EventKind::task_end, worker.index << 3 | kCompute, state.generation);
 }
 
 void Simulation::settle_transfer() {
@@ -173,7 +173,7 @@ void Simulation::settle_transfer() {
                      : moved_end(now_, transfer.end, transfer_applied_, slowdown);
   transfer_applied_ = slowdown;
   ++transfer.generation;
-  queue_.push(transfer.end, Phase::transfer_end, transferring_ - 1, transfer.generation);
+  queue_.push(transfer.end, EventKind::transfer_end, transferring_ - 1, transfer.generation);
 }
 
 }  // namespace lockstep

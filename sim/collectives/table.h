@@ -1,0 +1,43 @@
+#pragma once
+
+#include <span>
+
+#include "sim/core/task_graph.h"
+#include "sim/core/time.h"
+#include "sim/core/units.h"
+#include "sim/records/collective_table.h"
+
+namespace lockstep {
+
+/// Costs read off measured tables. Between two sizes: a straight line through both in log(bytes),
+/// log(time). Beyond the ends: latency + bytes / bandwidth, through the two points at that end. At
+/// a measured size: that measurement, exactly.
+struct TableCost {
+  Time device;  ///< median, from the last launch to the end
+  Time host;    ///< of the call
+  /// Share of `device` that grows with bytes, in [0, 1]: the slope of log(time) over log(bytes).
+  /// The rest is latency.
+  double bandwidth_share = 0;
+  bool beyond_sizes = false;   ///< smaller or larger than anything measured
+  bool other_workers = false;  ///< measured with another number of workers
+};
+
+/// Within one table, for the number of workers it was measured with. Throws InputError where the
+/// table is empty or not ascending in bytes.
+TableCost lookup(const CollectiveTable& table, Bytes bytes);
+
+/// For `workers` (>= 2) from the table of this collective with the nearest number of workers (by
+/// ratio; of two as near, the larger). From m to n workers, by the ring's algebra:
+///   all-reduce   per-step time of a message depends on its size alone, so
+///                t(n, S) = (n-1)/(m-1) t(m, S m/n): the same chunk, more or fewer steps
+///   broadcast    latency per hop, bandwidth once: t = latency (n-1)/(m-1) + bandwidth part
+/// Throws InputError where no table of that collective is there.
+TableCost estimate(std::span<const CollectiveTable> tables, CollectiveKind kind, int workers,
+                   Bytes bytes);
+
+/// One message of a ring collective as the table's measurement of `bytes` implies: its latency, and
+/// the rate at which its bytes flow. For collectives run step by step.
+StepCost effective_step(std::span<const CollectiveTable> tables, CollectiveKind kind, int workers,
+                        Bytes bytes);
+
+}  // namespace lockstep
