@@ -39,6 +39,7 @@ struct TaskSpan {
   std::uint32_t iteration = 0;
   std::uint32_t task = 0;  ///< index in the worker's Program::tasks
   Time start, end;
+  bool operator==(const TaskSpan&) const = default;
 };
 
 /// One rank's part in a collective: it waits in [launch, transfer_start), transfers in
@@ -48,6 +49,7 @@ struct CollectiveSpan {
   std::uint32_t iteration = 0;
   std::uint32_t worker = 0;
   Time launch, transfer_start, end;
+  bool operator==(const CollectiveSpan&) const = default;
 };
 
 struct EngineResult {
@@ -56,6 +58,7 @@ struct EngineResult {
   std::uint64_t completed_tasks = 0;
   std::vector<TaskSpan> tasks;              ///< by iteration, worker, task; empty unless recorded
   std::vector<CollectiveSpan> collectives;  ///< by iteration, collective, worker
+  bool operator==(const EngineResult&) const = default;
 };
 
 /// A worker's lanes enter iteration k only when it has finished iteration k - kIterationWindow: so

@@ -50,6 +50,7 @@ std::vector<std::uint32_t> unplaceable(const Program& program) {
 }
 
 void validate_program(const TaskGraph& graph, const Program& program) {
+  if (program.tasks.empty()) reject("a program without tasks", "a step does something");
   std::vector<std::uint32_t> uses(graph.collectives.size(), 0);
   for (std::uint32_t t = 0; t < program.tasks.size(); ++t) {
     const Task& task = program.tasks[t];

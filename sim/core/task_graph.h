@@ -39,6 +39,7 @@ struct Task {
   std::uint16_t launches = 0;               ///< kernels it puts on the launch queue (issue tasks)
   TaskKind kind = TaskKind::mark;
   Lane lane = Lane::compute;
+  bool operator==(const Task&) const = default;
 };
 
 /// One iteration of one worker, immutable. `tasks` is grouped by lane and, within a lane, in issue
@@ -53,6 +54,7 @@ struct Program {
   std::vector<std::uint32_t> first_successor;
   std::vector<std::uint32_t> successors;
   std::vector<std::uint32_t> dependency_count;
+  bool operator==(const Program&) const = default;
 };
 
 enum class CollectiveKind : std::uint8_t { all_reduce, broadcast };
