@@ -25,14 +25,15 @@ struct NetworkOptions {
 };
 
 enum class CollectiveModel : std::uint8_t {
-  table,  ///< measured times; where n was not measured, the nearest measured ring scaled to n
+  table,  ///< measured times; where n was not measured, the nearest measured n scaled to it
   ring,   ///< step by step over the network
 };
 
 struct PlatformOptions {
-  int devices_per_host = 0;  ///< 0: all workers share one host
+  int devices_per_host = 0;  ///< 0: one with a network, else all workers share a host
   std::optional<NetworkOptions> network;
-  CollectiveModel collective = CollectiveModel::table;
+  /// Unless given, a ring where workers are on several hosts of a network, else the table.
+  std::optional<CollectiveModel> collective;
 };
 
 /// A question to the simulator: what design.md calls a scenario, checked.

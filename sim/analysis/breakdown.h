@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/core/engine.h"
+#include "sim/core/task_graph.h"
+#include "sim/records/result.h"
+
+namespace lockstep {
+
+/// Where one step of one worker went, and how long its host lane was busy in it.
+struct StepParts {
+  Breakdown breakdown;
+  Time host_busy;
+};
+
+/// Step k of a worker lasts from the end of its step k - 1 (time zero for the first) to the end of
+/// step k; the parts of each add up to it exactly. While the compute lane is busy it is compute.
+/// While it is not: its next task not issued -> host; else a collective launched but a peer missing
+/// -> waiting; transferring -> exposed; the next task's batch not there -> input; else idle.
+/// `result` must hold spans.
+std::vector<StepParts> break_down(const TaskGraph& graph, const EngineResult& result,
+                                  std::uint32_t worker);
+
+/// Mean over steps [first, end).
+StepParts mean_parts(const std::vector<StepParts>& steps, std::size_t first);
+
+}  // namespace lockstep

@@ -1,0 +1,202 @@
+#include "sim/scenario/point.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "sim/collectives/costs.h"
+#include "sim/collectives/table.h"
+#include "sim/core/error.h"
+#include "sim/workload/profile_choice.h"
+
+namespace lockstep {
+namespace {
+
+int devices_per_host(const PlatformOptions& platform, int workers) {
+  if (platform.devices_per_host > 0) return std::min(platform.devices_per_host, workers);
+  return platform.network ? 1 : workers;
+}
+
+/// Workers on the host of this rank; hosts are filled one after another.
+int beside(const PlatformOptions& platform, int workers, int rank) {
+  const int devices = devices_per_host(platform, workers);
+  const int first = rank / devices * devices;
+  return std::min(devices, workers - first);
+}
+
+bool over_network(const PlatformOptions& platform, int workers) {
+  if (workers < 2 || !platform.network) return false;
+  if (platform.collective) return *platform.collective == CollectiveModel::ring;
+  return devices_per_host(platform, workers) < workers;
+}
+
+Factor slowdown_of(const Scenario& scenario, int rank) {
+  const auto found = std::ranges::find(scenario.stragglers, rank, &Straggler::worker);
+  return found == scenario.stragglers.end() ? Factor{} : found->slowdown;
+}
+
+bool has_table(const Calibration& calibration, CollectiveKind kind) {
+  return std::ranges::any_of(calibration.collectives, [kind](const CollectiveTable& table) {
+    return table.collective == to_string(kind) && !table.points.empty();
+  });
+}
+
+struct MeasuredCost {
+  Time device, host;
+  Basis basis = Basis::measured;
+};
+
+MeasuredCost measured_cost(const Calibration& calibration, CollectiveKind kind, int workers,
+                           Bytes bytes) {
+  if (kind == CollectiveKind::broadcast && !has_table(calibration, kind)) {
+    // A ring all-reduce is a reduce-scatter and an all-gather; each moves what a broadcast moves.
+    MeasuredCost cost = measured_cost(calibration, CollectiveKind::all_reduce, workers, bytes);
+    cost.device = Time::picoseconds(multiply_divide(cost.device.ps(), 1, 2));
+    cost.basis = Basis::extrapolated;
+    return cost;
+  }
+  const TableCost cost = estimate(calibration.collectives, kind, workers, bytes);
+  return {.device = cost.device,
+          .host = cost.host,
+          .basis = cost.other_workers || cost.beyond_sizes ? Basis::extrapolated : Basis::measured};
+}
+
+/// What a message costs beside the network: as the table measured on one host has it.
+StepCost message_cost(const Calibration& calibration, CollectiveKind kind, int workers,
+                      Bytes bytes) {
+  if (!has_table(calibration, kind)) return {};
+  return effective_step(calibration.collectives, kind, workers, bytes);
+}
+
+PlainNetwork describe_network(const PlatformOptions& platform, int workers) {
+  // Within a host the table's own rate and latency hold, so that its links are no limit.
+  constexpr Bandwidth kNoLimit{1'000'000'000'000'000};
+  PlainNetwork plain;
+  plain.workers = static_cast<std::uint32_t>(workers);
+  plain.devices_per_host = static_cast<std::uint32_t>(devices_per_host(platform, workers));
+  plain.device_bandwidth = kNoLimit;
+  plain.host_bandwidth = platform.network->bandwidth;
+  plain.host_latency = platform.network->latency;
+  return plain;
+}
+
+/// The collective alone, all ranks at once: what it takes where ranks are alike.
+Time time_alone(const Collective& collective, const Network& network) {
+  Task task;
+  task.kind = TaskKind::collective;
+  task.lane = Lane::communication;
+  task.collective = 0;
+  ProgramBuilder builder;
+  builder.add(task);
+  TaskGraph graph;
+  graph.programs.push_back(builder.build());
+  graph.program_of_worker.assign(network.workers(), 0);
+  graph.collectives.push_back(collective);
+  EngineOptions options;
+  options.network = &network;
+  const EngineResult result = run(graph, options);
+  Time latest;
+  for (const std::vector<Time>& ends : result.step_end) latest = std::max(latest, ends.front());
+  return latest;
+}
+
+/// How the strategy learns what its collectives cost.
+std::function<CollectiveCost(CollectiveKind, Bytes)> collective_costs(
+    const Calibration& calibration, const Point& point, Detail detail) {
+  const int workers = point.workers;
+  const Network* network = point.network.get();
+  return [&calibration, workers, network, detail](CollectiveKind kind, Bytes bytes) {
+    CollectiveCost cost;
+    cost.collective.kind = kind;
+    cost.collective.bytes = bytes;
+    if (network != nullptr) {
+      cost.collective.step = message_cost(calibration, kind, workers, bytes);
+      cost.collective.expanded = true;
+      if (has_table(calibration, kind)) {
+        cost.host = measured_cost(calibration, kind, workers, bytes).host;
+      }
+      if (detail == Detail::one_of_each_kind) {
+        cost.collective.duration = time_alone(cost.collective, *network);
+        cost.collective.expanded = false;
+      }
+      return cost;
+    }
+    const MeasuredCost measured = measured_cost(calibration, kind, workers, bytes);
+    cost.collective.duration = measured.device;
+    cost.host = measured.host;
+    return cost;
+  };
+}
+
+CopyTable copy_table(const Calibration& calibration, const std::string& what) {
+  const auto found = std::ranges::find(calibration.copies, what, &CopyTable::what);
+  return found == calibration.copies.end() ? CopyTable{} : *found;
+}
+
+Workload common_workload(const Scenario& scenario, const Calibration& calibration, int workers) {
+  Workload workload;
+  workload.strategy = scenario.strategy;
+  if (workers == 1) workload.strategy.kind = "single";
+  workload.sync = scenario.sync;
+  workload.cpu = on_cpu(calibration);
+  workload.graph = scenario.graph;
+  workload.input = scenario.input;
+  workload.launch_queue = calibration.launch_queue;
+  workload.interference = calibration.interference;
+  workload.bucket_in = copy_table(calibration, "bucket_in");
+  return workload;
+}
+
+}  // namespace
+
+Point make_point(const Scenario& scenario, const Calibration& calibration, int workers,
+                 Detail detail) {
+  using Costs = std::pair<int, int>;          // batch, workers on the host
+  using Kind = std::tuple<int, int, Factor>;  // and the slow-down
+  Point point;
+  point.workers = workers;
+  point.workload = common_workload(scenario, calibration, workers);
+  std::map<Costs, std::uint32_t> profiles;
+  std::map<Kind, int> kinds;
+  for (int rank = 0; rank < workers; ++rank) {
+    const int batch = batch_of(scenario, workers, rank);
+    const int neighbours = beside(scenario.platform, workers, rank);
+    const Factor slowdown = slowdown_of(scenario, rank);
+    const bool first_of_kind = kinds.emplace(Kind{batch, neighbours, slowdown}, rank).second;
+    if (detail == Detail::one_of_each_kind && !first_of_kind) continue;
+    const auto [entry, added] =
+        profiles.emplace(Costs{batch, neighbours}, point.workload.profiles.size());
+    if (added) {
+      ProfileChoice choice = choose_profile(calibration, {.model = scenario.model,
+                                                          .precision = scenario.precision,
+                                                          .batch = batch,
+                                                          .graph = scenario.graph,
+                                                          .beside = neighbours});
+      point.basis = std::max(point.basis, choice.basis);
+      point.workload.profiles.push_back(std::move(choice.profile));
+    }
+    point.workload.profile_of_worker.push_back(entry->second);
+    point.rank.push_back(rank);
+    point.slowdowns.push_back({.host = slowdown, .device = slowdown});
+  }
+  if (over_network(scenario.platform, workers)) {
+    point.network =
+        std::make_unique<Network>(plain_network(describe_network(scenario.platform, workers)));
+  }
+  point.workload.collective = collective_costs(calibration, point, detail);
+  return point;
+}
+
+Basis collective_basis(const Scenario& scenario, const Calibration& calibration, int workers,
+                       const std::vector<Collective>& collectives) {
+  if (collectives.empty()) return Basis::measured;
+  if (over_network(scenario.platform, workers)) return Basis::extrapolated;
+  Basis basis = Basis::measured;
+  for (const Collective& collective : collectives) {
+    basis = std::max(basis,
+                     measured_cost(calibration, collective.kind, workers, collective.bytes).basis);
+  }
+  return basis;
+}
+
+}  // namespace lockstep
