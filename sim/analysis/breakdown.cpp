@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/analysis/spans.h"
 #include "sim/core/error.h"
 
 namespace lockstep {
@@ -32,61 +33,10 @@ class StepSums {
   Time last_;
 };
 
-/// The dependencies of compute tasks on other lanes that explain why they are late.
-struct Causes {
-  std::vector<std::vector<std::uint32_t>> issue, input;  ///< by task of the program
-};
-
-Causes causes_of(const Program& program) {
-  Causes causes;
-  causes.issue.resize(program.tasks.size());
-  causes.input.resize(program.tasks.size());
-  for (std::uint32_t before = 0; before < program.tasks.size(); ++before) {
-    const Lane lane = program.tasks[before].lane;
-    for (std::uint32_t s = program.first_successor[before]; s < program.first_successor[before + 1];
-         ++s) {
-      const std::uint32_t after = program.successors[s];
-      if (program.tasks[after].lane != Lane::compute) continue;
-      if (lane == Lane::host) causes.issue[after].push_back(before);
-      if (lane == Lane::copy || lane == Lane::loader) causes.input[after].push_back(before);
-    }
-  }
-  return causes;
-}
-
-/// One worker's part of a result.
-class WorkerView {
- public:
-  WorkerView(const TaskGraph& graph, const EngineResult& result, std::uint32_t worker)
-      : result_(result), worker_(worker), workers_(graph.program_of_worker.size()) {
-    for (std::uint32_t w = 0; w < workers_; ++w) {
-      const std::size_t tasks = graph.programs[graph.program_of_worker[w]].tasks.size();
-      if (w < worker) before_ += tasks;
-      per_iteration_ += tasks;
-    }
-    collectives_ = graph.collectives.size();
-  }
-
-  const TaskSpan& task(std::size_t iteration, std::uint32_t task) const {
-    return result_.tasks[iteration * per_iteration_ + before_ + task];
-  }
-  /// In the order in which they ran.
-  const CollectiveSpan& collective(std::size_t index) const {
-    return result_.collectives[index * workers_ + worker_];
-  }
-  std::size_t collectives() const { return result_.collectives.size() / workers_; }
-  const std::vector<Time>& step_end() const { return result_.step_end[worker_]; }
-
- private:
-  const EngineResult& result_;
-  std::uint32_t worker_;
-  std::size_t workers_, collectives_ = 0, per_iteration_ = 0, before_ = 0;
-};
-
 /// Walks along the compute lane and puts a name to every moment.
 class Classifier {
  public:
-  Classifier(const WorkerView& view, std::vector<StepParts>& steps)
+  Classifier(const WorkerSpans& view, std::vector<StepParts>& steps)
       : view_(view), steps_(steps), sums_(view.step_end()) {}
 
   void busy(Time from, Time to) { add(from, to, &Breakdown::compute); }
@@ -120,14 +70,14 @@ class Classifier {
     sums_.add(from, to, [&](std::size_t step, Time time) { steps_[step].breakdown.*part += time; });
   }
 
-  const WorkerView& view_;
+  const WorkerSpans& view_;
   std::vector<StepParts>& steps_;
   StepSums sums_;
   std::size_t collective_ = 0;  ///< the first that may not have ended yet
 };
 
 /// Communication beside busy stretches of the compute lane, both in order.
-void add_hidden(const WorkerView& view, const std::vector<std::pair<Time, Time>>& busy,
+void add_hidden(const WorkerSpans& view, const std::vector<std::pair<Time, Time>>& busy,
                 std::vector<StepParts>& steps) {
   StepSums sums(view.step_end());
   std::size_t next = 0;
@@ -141,7 +91,7 @@ void add_hidden(const WorkerView& view, const std::vector<std::pair<Time, Time>>
   }
 }
 
-void add_host(const WorkerView& view, const Program& program, std::vector<StepParts>& steps) {
+void add_host(const WorkerSpans& view, const Program& program, std::vector<StepParts>& steps) {
   constexpr auto kHost = static_cast<std::size_t>(Lane::host);
   StepSums sums(view.step_end());
   for (std::size_t iteration = 0; iteration < steps.size(); ++iteration) {
@@ -153,11 +103,21 @@ void add_host(const WorkerView& view, const Program& program, std::vector<StepPa
   }
 }
 
-Time latest_end(const WorkerView& view, std::size_t iteration,
-                const std::vector<std::uint32_t>& tasks) {
-  Time latest;
-  for (std::uint32_t task : tasks) latest = std::max(latest, view.task(iteration, task).end);
-  return latest;
+/// When what task `t` waited for on other lanes was there: its launch by the host, its batch.
+struct Arrivals {
+  Time issued, input;
+};
+
+Arrivals arrivals(const WorkerSpans& view, const Predecessors& before, std::size_t iteration,
+                  std::uint32_t t) {
+  Arrivals result;
+  for (std::uint32_t p = before.first[t]; p < before.first[t + 1]; ++p) {
+    const Lane lane = view.program().tasks[before.tasks[p]].lane;
+    const Time end = view.task(iteration, before.tasks[p]).end;
+    if (lane == Lane::host) result.issued = std::max(result.issued, end);
+    if (lane == Lane::copy || lane == Lane::loader) result.input = std::max(result.input, end);
+  }
+  return result;
 }
 
 }  // namespace
@@ -165,11 +125,10 @@ Time latest_end(const WorkerView& view, std::size_t iteration,
 std::vector<StepParts> break_down(const TaskGraph& graph, const EngineResult& result,
                                   std::uint32_t worker) {
   constexpr auto kCompute = static_cast<std::size_t>(Lane::compute);
-  LOCKSTEP_ASSERT(!result.tasks.empty(), "a breakdown needs recorded spans");
-  const Program& program = graph.programs[graph.program_of_worker[worker]];
-  const WorkerView view(graph, result, worker);
-  const Causes causes = causes_of(program);
-  std::vector<StepParts> steps(view.step_end().size());
+  const WorkerSpans view(graph, result, worker);
+  const Program& program = view.program();
+  const Predecessors before(program);
+  std::vector<StepParts> steps(view.iterations());
   std::vector<std::pair<Time, Time>> busy;
   Classifier classify(view, steps);
   Time now;
@@ -177,14 +136,14 @@ std::vector<StepParts> break_down(const TaskGraph& graph, const EngineResult& re
     for (std::uint32_t t = program.lane_begin[kCompute]; t < program.lane_begin[kCompute + 1];
          ++t) {
       const TaskSpan& span = view.task(iteration, t);
-      classify.gap(now, span.start, latest_end(view, iteration, causes.issue[t]),
-                   latest_end(view, iteration, causes.input[t]));
+      const auto [issued, input] = arrivals(view, before, iteration, t);
+      classify.gap(now, span.start, issued, input);
       classify.busy(span.start, span.end);
       if (span.end > span.start) busy.emplace_back(span.start, span.end);
       now = span.end;
     }
   }
-  // What follows the last compute task of all is the host's: it has nothing more to issue.
+  // After the last compute task of all there is nothing left to issue.
   classify.gap(now, view.step_end().back(), view.step_end().back(), Time{});
   add_hidden(view, busy, steps);
   add_host(view, program, steps);

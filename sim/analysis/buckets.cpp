@@ -1,0 +1,36 @@
+#include "sim/analysis/buckets.h"
+
+#include <algorithm>
+
+#include "sim/analysis/spans.h"
+
+namespace lockstep {
+
+std::vector<BucketTimes> bucket_times(const TaskGraph& graph, const EngineResult& result,
+                                      std::uint32_t worker) {
+  const WorkerSpans spans(graph, result, worker);
+  const Program& program = spans.program();
+  const Predecessors before(program);
+  const std::size_t last = spans.iterations() - 1;
+  const Time begin = last == 0 ? Time{} : spans.step_end()[last - 1];
+  std::vector<BucketTimes> buckets;
+  for (std::uint32_t t = 0; t < program.tasks.size(); ++t) {
+    const std::int32_t index = program.tasks[t].collective;
+    if (index == kNoCollective) continue;
+    const Collective& collective = graph.collectives[static_cast<std::size_t>(index)];
+    if (collective.kind != CollectiveKind::all_reduce) continue;
+    Time ready = begin;
+    for (std::uint32_t p = before.first[t]; p < before.first[t + 1]; ++p) {
+      if (program.tasks[before.tasks[p]].lane != Lane::compute) continue;
+      ready = std::max(ready, spans.task(last, before.tasks[p]).end);
+    }
+    const CollectiveSpan& span = spans.collective(last, index);
+    buckets.push_back({.bytes = collective.bytes,
+                       .ready = ready - begin,
+                       .launch = span.launch - begin,
+                       .done = span.end - begin});
+  }
+  return buckets;
+}
+
+}  // namespace lockstep

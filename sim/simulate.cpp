@@ -1,0 +1,211 @@
+#include "sim/simulate.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+
+#include "sim/analysis/breakdown.h"
+#include "sim/analysis/buckets.h"
+#include "sim/analysis/statistics.h"
+#include "sim/analysis/timeline.h"
+#include "sim/analysis/uncertainty.h"
+#include "sim/core/engine.h"
+#include "sim/scenario/point.h"
+#include "sim/workload/strategy.h"
+
+namespace lockstep {
+namespace {
+
+/// The share of the step beyond which the host lane is what bounds it.
+constexpr double kHostBound = 0.9;
+
+bool has_noise(const Scenario& scenario, const Calibration& calibration) {
+  return scenario.noise && (calibration.noise.step > 0 || calibration.noise.task > 0);
+}
+
+EngineOptions engine_options(const Scenario& scenario, const Calibration& calibration,
+                             const Point& point) {
+  EngineOptions options;
+  options.iterations = static_cast<std::uint32_t>(scenario.iterations);
+  options.seed = scenario.seed;
+  if (scenario.noise) {
+    // The factor of a whole process shifts all steps of a run alike: it is what repeats differ by,
+    // and stands in the uncertainty, not in the steps.
+    options.noise = {.process = 0, .step = calibration.noise.step, .task = calibration.noise.task};
+  }
+  options.slowdowns = point.slowdowns;
+  options.network = point.network.get();
+  return options;
+}
+
+/// Durations of the steady steps: from the end of one on its last worker to that of the next.
+std::vector<Time> steady_steps(const EngineResult& result) {
+  std::vector<Time> ends(result.step_end.front().size());
+  for (const std::vector<Time>& worker : result.step_end) {
+    for (std::size_t k = 0; k < ends.size(); ++k) ends[k] = std::max(ends[k], worker[k]);
+  }
+  std::vector<Time> steps;
+  for (std::size_t k = 1; k < ends.size(); ++k) steps.push_back(ends[k] - ends[k - 1]);
+  return steps;
+}
+
+bool settled(const EngineResult& result) {
+  const std::vector<Time> steps = steady_steps(result);
+  return steps.size() >= 3 && steps.back() == steps[steps.size() - 2] &&
+         steps.back() == steps[steps.size() - 3];
+}
+
+/// Without noise a few iterations tell what all are like.
+EngineResult run_undisturbed(const TaskGraph& graph, EngineOptions options) {
+  constexpr std::uint32_t kEnough = 8;
+  const std::uint32_t asked = options.iterations;
+  options.record_spans = true;
+  options.iterations = std::min(asked, kEnough);
+  EngineResult result = run(graph, options);
+  if (options.iterations == asked || settled(result)) return result;
+  options.iterations = asked;
+  return run(graph, options);
+}
+
+std::size_t tasks_per_iteration(const TaskGraph& graph) {
+  std::size_t tasks = 0;
+  for (std::uint32_t program : graph.program_of_worker) {
+    tasks += graph.programs[program].tasks.size();
+  }
+  return tasks;
+}
+
+struct Steps {
+  std::vector<Time> steady;
+  EngineResult recorded;  ///< with spans: all iterations, or the first of them
+};
+
+/// Spans of large runs would not fit: they are kept for as many of the first iterations as do. The
+/// generator's draws do not depend on how many iterations follow.
+Steps run_steps(const TaskGraph& graph, EngineOptions options, bool noise) {
+  constexpr std::size_t kMostSpans = 1'000'000;
+  constexpr std::uint32_t kLeastRecorded = 3;
+  Steps steps;
+  if (!noise) {
+    steps.recorded = run_undisturbed(graph, options);
+    steps.steady = steady_steps(steps.recorded);
+    return steps;
+  }
+  const std::size_t fitting = kMostSpans / std::max<std::size_t>(1, tasks_per_iteration(graph));
+  const auto recorded = static_cast<std::uint32_t>(
+      std::clamp<std::size_t>(fitting, kLeastRecorded, options.iterations));
+  if (recorded < options.iterations) steps.steady = steady_steps(run(graph, options));
+  options.record_spans = true;
+  options.iterations = std::min(recorded, options.iterations);
+  steps.recorded = run(graph, options);
+  if (steps.steady.empty()) steps.steady = steady_steps(steps.recorded);
+  return steps;
+}
+
+std::uint32_t slowest_worker(const EngineResult& result) {
+  std::uint32_t slowest = 0;
+  for (std::uint32_t w = 1; w < result.step_end.size(); ++w) {
+    if (result.step_end[w].back() > result.step_end[slowest].back()) slowest = w;
+  }
+  return slowest;
+}
+
+int total_batch(const Scenario& scenario, int workers) {
+  return scenario.total_batch.value_or(scenario.batch_per_worker.value_or(0) * workers);
+}
+
+ResultPoint simulate_point(const Scenario& scenario, const Calibration& calibration, int workers) {
+  const bool noise = has_noise(scenario, calibration);
+  const Point point = make_point(scenario, calibration, workers,
+                                 noise ? Detail::every_worker : Detail::one_of_each_kind);
+  const TaskGraph graph = compile(point.workload, Phase::steady);
+  const Steps steps = run_steps(graph, engine_options(scenario, calibration, point), noise);
+  const std::uint32_t slowest = slowest_worker(steps.recorded);
+  const StepParts parts = mean_parts(break_down(graph, steps.recorded, slowest), 1);
+
+  ResultPoint result;
+  result.workers = workers;
+  result.batch_per_worker = batch_of(scenario, workers, 0);
+  result.strategy = point.workload.strategy.kind;
+  result.step = quantiles(steps.steady);
+  result.basis =
+      std::max(point.basis, collective_basis(scenario, calibration, workers, graph.collectives));
+  result.throughput = total_batch(scenario, workers) / result.step.mean.seconds();
+  result.breakdown = parts.breakdown;
+  const Time step = parts.breakdown.step();
+  result.host_busy = step > Time{} ? parts.host_busy.seconds() / step.seconds() : 0;
+  result.host_bound = result.host_busy >= kHostBound;
+  result.buckets = bucket_times(graph, steps.recorded, slowest);
+  result.uncertainty = uncertainty(calibration, point.workload.profiles.front(), parts.breakdown);
+  result.uncertainty.drawn = relative_spread(steps.steady);
+  return result;
+}
+
+/// What speed-ups are relative to: one worker that nothing slows, in the strategy `single`.
+ResultPoint simulate_baseline(Scenario scenario, const Calibration& calibration) {
+  scenario.stragglers.clear();
+  return simulate_point(scenario, calibration, 1);
+}
+
+/// Calls body(0) .. body(count - 1) on several threads; rethrows the first failure by index.
+template <typename Body>
+void for_each_index(std::size_t count, unsigned threads, const Body& body) {
+  if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
+  std::vector<std::exception_ptr> failures(count);
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
+      try {
+        body(i);
+      } catch (...) {
+        failures[i] = std::current_exception();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> pool;
+    const std::size_t helpers = std::min<std::size_t>(threads, count);
+    for (std::size_t i = 1; i < helpers; ++i) pool.emplace_back(work);
+    work();
+  }
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace
+
+Prediction simulate(const Scenario& scenario, const Calibration& calibration, unsigned threads) {
+  Prediction prediction;
+  prediction.scenario = scenario.name;
+  prediction.model = scenario.model;
+  prediction.calibration = calibration.id;
+  prediction.weak = scenario.batch_per_worker.has_value();
+  prediction.points.resize(scenario.workers.size());
+  ResultPoint baseline;
+  for_each_index(scenario.workers.size() + 1, threads, [&](std::size_t i) {
+    if (i == scenario.workers.size()) {
+      baseline = simulate_baseline(scenario, calibration);
+    } else {
+      prediction.points[i] = simulate_point(scenario, calibration, scenario.workers[i]);
+    }
+  });
+  for (ResultPoint& point : prediction.points) {
+    point.speedup = point.throughput / baseline.throughput;
+    point.efficiency = point.speedup / point.workers;
+  }
+  return prediction;
+}
+
+Timeline simulate_step(const Scenario& scenario, const Calibration& calibration, int workers) {
+  const Point point = make_point(scenario, calibration, workers, Detail::every_worker);
+  const TaskGraph graph = compile(point.workload, Phase::steady);
+  EngineOptions options = engine_options(scenario, calibration, point);
+  constexpr std::uint32_t kShown = 4;  // late enough for a host that runs ahead
+  options.iterations = kShown + 1;
+  options.record_spans = true;
+  return step_timeline(graph, run(graph, options), kShown - 1);
+}
+
+}  // namespace lockstep
