@@ -115,9 +115,11 @@ WorkerProgram::Id WorkerProgram::last_in_compute() {
 WorkerProgram::Id WorkerProgram::collective(const std::string& name, CollectiveKind kind,
                                             Bytes bytes) {
   const CollectiveCost cost = workload_.collective(kind, bytes);
-  const Id after = last_in_compute();
   // On a CPU the call hands the work to the communication thread, in the computing thread's time.
-  if (workload_.cpu) call({}, cost.host);
+  if (workload_.cpu && cost.host > Time{}) {
+    on_device(TaskKind::issue, Lane::compute, name, cost.host, "");
+  }
+  const Id after = last_in_compute();
   const std::optional<Id> launched = issue(name, cost.host, 1);
   Task task;
   task.kind = TaskKind::collective;

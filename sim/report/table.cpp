@@ -1,0 +1,133 @@
+#include "sim/report/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+/// Right-aligned columns as wide as their widest cell.
+class Columns {
+ public:
+  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+
+  std::string text() const {
+    std::vector<std::size_t> widths;
+    for (const auto& row : rows_) {
+      widths.resize(std::max(widths.size(), row.size()), 0);
+      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    }
+    std::string text;
+    for (const auto& row : rows_) {
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        text += fmt::format("{}{:>{}}", i == 0 ? "" : "  ", row[i], widths[i]);
+      }
+      text += '\n';
+    }
+    return text;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string_view name_of(Basis basis) {
+  switch (basis) {
+    case Basis::measured:
+      return "measured";
+    case Basis::interpolated:
+      return "interpolated";
+    case Basis::extrapolated:
+      return "extrapolated";
+  }
+  return "";
+}
+
+/// Independent causes add as squares.
+double total(const Uncertainty& uncertainty) {
+  return std::sqrt(uncertainty.repeat * uncertainty.repeat + uncertainty.fit * uncertainty.fit +
+                   uncertainty.drawn * uncertainty.drawn);
+}
+
+std::string ms(Time time) {
+  return fmt::format("{:.2f}", time.ms());
+}
+std::string percent(double share) {
+  return fmt::format("{:.0f}%", 100 * share);
+}
+
+std::string points_table(const Prediction& prediction) {
+  Columns columns;
+  columns.row({"workers", "batch", "strategy", "step ms", "p10", "p90", "+-", "samples/s",
+               "speed-up", "efficiency", "basis"});
+  for (const ResultPoint& point : prediction.points) {
+    columns.row({fmt::to_string(point.workers), fmt::to_string(point.batch_per_worker),
+                 point.strategy, ms(point.step.p50), ms(point.step.p10), ms(point.step.p90),
+                 fmt::format("{:.1f}%", 100 * total(point.uncertainty)),
+                 fmt::format("{:.0f}", point.throughput), fmt::format("{:.2f}", point.speedup),
+                 percent(point.efficiency), std::string(name_of(point.basis))});
+  }
+  return columns.text();
+}
+
+std::string parts_table(const Prediction& prediction) {
+  Columns columns;
+  columns.row({"workers", "compute", "exposed", "waiting", "host", "input", "idle", "= step",
+               "hidden", "host busy", "bound by"});
+  for (const ResultPoint& point : prediction.points) {
+    const Breakdown& parts = point.breakdown;
+    columns.row({fmt::to_string(point.workers), ms(parts.compute), ms(parts.exposed),
+                 ms(parts.waiting), ms(parts.host), ms(parts.input), ms(parts.idle),
+                 ms(parts.step()), ms(parts.hidden), percent(point.host_busy),
+                 point.host_bound ? "host" : "device"});
+  }
+  return columns.text();
+}
+
+/// Quoted where a comma, quote or line break would end the field.
+std::string field(std::string_view text) {
+  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+}  // namespace
+
+std::string to_table(const Prediction& prediction) {
+  return fmt::format(
+      "{}\n{}, {} scaling, calibration {}\n\n{}\nWhere a step goes, ms (slowest worker)\n{}",
+      prediction.scenario, prediction.model, prediction.weak ? "weak" : "strong",
+      prediction.calibration, points_table(prediction), parts_table(prediction));
+}
+
+std::string to_csv(const Prediction& prediction) {
+  std::string text =
+      "scenario,model,calibration,scaling,workers,batch_per_worker,strategy,step_mean_ns,"
+      "step_p10_ns,step_p50_ns,step_p90_ns,repeat,fit,drawn,basis,throughput,speedup,efficiency,"
+      "compute_ns,exposed_ns,waiting_ns,host_ns,input_ns,idle_ns,hidden_ns,host_busy,host_bound\n";
+  for (const ResultPoint& point : prediction.points) {
+    const Breakdown& parts = point.breakdown;
+    text += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{},{:.6f},{:.6f},{:.6f},{},{:.3f},{:.6f},{:.6f},"
+        "{},{},{},{},{},{},{},{:.6f},{}\n",
+        field(prediction.scenario), field(prediction.model), field(prediction.calibration),
+        prediction.weak ? "weak" : "strong", point.workers, point.batch_per_worker,
+        field(point.strategy), point.step.mean.ns(), point.step.p10.ns(), point.step.p50.ns(),
+        point.step.p90.ns(), point.uncertainty.repeat, point.uncertainty.fit,
+        point.uncertainty.drawn, name_of(point.basis), point.throughput, point.speedup,
+        point.efficiency, parts.compute.ns(), parts.exposed.ns(), parts.waiting.ns(),
+        parts.host.ns(), parts.input.ns(), parts.idle.ns(), parts.hidden.ns(), point.host_busy,
+        point.host_bound ? 1 : 0);
+  }
+  return text;
+}
+
+}  // namespace lockstep
