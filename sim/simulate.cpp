@@ -11,6 +11,7 @@
 #include "sim/analysis/timeline.h"
 #include "sim/analysis/uncertainty.h"
 #include "sim/core/engine.h"
+#include "sim/core/symmetry.h"
 #include "sim/scenario/point.h"
 #include "sim/workload/strategy.h"
 
@@ -117,10 +118,11 @@ int total_batch(const Scenario& scenario, int workers) {
 
 ResultPoint simulate_point(const Scenario& scenario, const Calibration& calibration, int workers) {
   const bool noise = has_noise(scenario, calibration);
-  const Point point = make_point(scenario, calibration, workers,
-                                 noise ? Detail::every_worker : Detail::one_of_each_kind);
-  const TaskGraph graph = compile(point.workload, Phase::steady);
-  const Steps steps = run_steps(graph, engine_options(scenario, calibration, point), noise);
+  const Point point = make_point(scenario, calibration, workers);
+  const ReducedRun reduced = reduce_symmetric(compile(point.workload, Phase::steady),
+                                              engine_options(scenario, calibration, point));
+  const TaskGraph& graph = reduced.graph;
+  const Steps steps = run_steps(graph, reduced.options, noise);
   const std::uint32_t slowest = slowest_worker(steps.recorded);
   const StepParts parts = mean_parts(break_down(graph, steps.recorded, slowest), 1);
 
@@ -182,6 +184,9 @@ Prediction simulate(const Scenario& scenario, const Calibration& calibration, un
   prediction.model = scenario.model;
   prediction.calibration = calibration.id;
   prediction.weak = scenario.batch_per_worker.has_value();
+  prediction.precision = scenario.precision;
+  prediction.sync = scenario.sync;
+  prediction.graph = scenario.graph;
   prediction.points.resize(scenario.workers.size());
   ResultPoint baseline;
   for_each_index(scenario.workers.size() + 1, threads, [&](std::size_t i) {
@@ -199,7 +204,7 @@ Prediction simulate(const Scenario& scenario, const Calibration& calibration, un
 }
 
 Timeline simulate_step(const Scenario& scenario, const Calibration& calibration, int workers) {
-  const Point point = make_point(scenario, calibration, workers, Detail::every_worker);
+  const Point point = make_point(scenario, calibration, workers);
   const TaskGraph graph = compile(point.workload, Phase::steady);
   EngineOptions options = engine_options(scenario, calibration, point);
   constexpr std::uint32_t kShown = 4;  // late enough for a host that runs ahead

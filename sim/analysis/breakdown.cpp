@@ -17,20 +17,18 @@ class StepSums {
 
   template <typename Add>
   void add(Time from, Time to, Add&& to_step) {
-    from = std::max(from, last_);
-    while (from < to && step_ < step_end_.size()) {
+    while (from < to) {
+      while (step_ < step_end_.size() && step_end_[step_] <= from) ++step_;
+      if (step_ == step_end_.size()) return;
       const Time cut = std::min(to, step_end_[step_]);
-      if (cut > from) to_step(step_, cut - from);
-      from = std::max(from, cut);
-      if (from == step_end_[step_] && from < to) ++step_;
+      to_step(step_, cut - from);
+      from = cut;
     }
-    last_ = std::max(last_, from);
   }
 
  private:
   const std::vector<Time>& step_end_;
   std::size_t step_ = 0;
-  Time last_;
 };
 
 /// Walks along the compute lane and puts a name to every moment.

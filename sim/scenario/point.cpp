@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <utility>
 
 #include "sim/collectives/costs.h"
 #include "sim/collectives/table.h"
@@ -11,6 +11,9 @@
 
 namespace lockstep {
 namespace {
+
+/// A ring has 2(n-1)n messages: beyond this it would take longer than its answer is worth.
+constexpr int kMostStepwise = 64;
 
 int devices_per_host(const PlatformOptions& platform, int workers) {
   if (platform.devices_per_host > 0) return std::min(platform.devices_per_host, workers);
@@ -80,52 +83,36 @@ PlainNetwork describe_network(const PlatformOptions& platform, int workers) {
   return plain;
 }
 
-/// The collective alone, all ranks at once: what it takes where ranks are alike.
-Time time_alone(const Collective& collective, const Network& network) {
-  Task task;
-  task.kind = TaskKind::collective;
-  task.lane = Lane::communication;
-  task.collective = 0;
-  ProgramBuilder builder;
-  builder.add(task);
-  TaskGraph graph;
-  graph.programs.push_back(builder.build());
-  graph.program_of_worker.assign(network.workers(), 0);
-  graph.collectives.push_back(collective);
-  EngineOptions options;
-  options.network = &network;
-  const EngineResult result = run(graph, options);
-  Time latest;
-  for (const std::vector<Time>& ends : result.step_end) latest = std::max(latest, ends.front());
-  return latest;
+/// The largest chunk decides each step, and the way between two hosts the slowest hop.
+void take_formula(Collective& collective, const NetworkOptions& network, int workers) {
+  StepCost& step = collective.step;
+  step.latency += network.latency * 2;  // to the switch, and from it
+  step.rate = step.rate > Bandwidth{} ? std::min(step.rate, network.bandwidth) : network.bandwidth;
+  collective.duration = formula_time(collective, static_cast<std::uint32_t>(workers));
+  collective.expanded = false;
 }
 
 /// How the strategy learns what its collectives cost.
 std::function<CollectiveCost(CollectiveKind, Bytes)> collective_costs(
-    const Calibration& calibration, const Point& point, Detail detail) {
-  const int workers = point.workers;
-  const Network* network = point.network.get();
-  return [&calibration, workers, network, detail](CollectiveKind kind, Bytes bytes) {
-    CollectiveCost cost;
-    cost.collective.kind = kind;
-    cost.collective.bytes = bytes;
-    if (network != nullptr) {
-      cost.collective.step = message_cost(calibration, kind, workers, bytes);
-      cost.collective.expanded = true;
-      if (has_table(calibration, kind)) {
-        cost.host = measured_cost(calibration, kind, workers, bytes).host;
-      }
-      if (detail == Detail::one_of_each_kind) {
-        cost.collective.duration = time_alone(cost.collective, *network);
-        cost.collective.expanded = false;
-      }
-      return cost;
-    }
-    const MeasuredCost measured = measured_cost(calibration, kind, workers, bytes);
-    cost.collective.duration = measured.device;
-    cost.host = measured.host;
-    return cost;
-  };
+    const Calibration& calibration, const PlatformOptions& platform, int workers) {
+  const bool ring = over_network(platform, workers);
+  return
+      [&calibration, network = platform.network, workers, ring](CollectiveKind kind, Bytes bytes) {
+        CollectiveCost cost;
+        cost.collective.kind = kind;
+        cost.collective.bytes = bytes;
+        if (!ring || has_table(calibration, kind)) {
+          const MeasuredCost measured = measured_cost(calibration, kind, workers, bytes);
+          cost.collective.duration = measured.device;
+          cost.host = measured.host;
+        }
+        if (ring) {
+          cost.collective.step = message_cost(calibration, kind, workers, bytes);
+          cost.collective.expanded = true;
+          if (workers > kMostStepwise) take_formula(cost.collective, *network, workers);
+        }
+        return cost;
+      };
 }
 
 CopyTable copy_table(const Calibration& calibration, const std::string& what) {
@@ -147,43 +134,44 @@ Workload common_workload(const Scenario& scenario, const Calibration& calibratio
   return workload;
 }
 
+/// The profile of a rank, added to the workload unless a rank before it has the same.
+std::uint32_t profile_index(const Scenario& scenario, const Calibration& calibration, int rank,
+                            std::map<std::pair<int, int>, std::uint32_t>& known, Point& point) {
+  const int batch = batch_of(scenario, point.workers, rank);
+  const int neighbours = beside(scenario.platform, point.workers, rank);
+  std::vector<Profile>& profiles = point.workload.profiles;
+  const auto [entry, added] =
+      known.emplace(std::pair{batch, neighbours}, static_cast<std::uint32_t>(profiles.size()));
+  if (added) {
+    ProfileChoice choice = choose_profile(calibration, {.model = scenario.model,
+                                                        .precision = scenario.precision,
+                                                        .batch = batch,
+                                                        .graph = scenario.graph,
+                                                        .beside = neighbours});
+    point.basis = std::max(point.basis, choice.basis);
+    profiles.push_back(std::move(choice.profile));
+  }
+  return entry->second;
+}
+
 }  // namespace
 
-Point make_point(const Scenario& scenario, const Calibration& calibration, int workers,
-                 Detail detail) {
-  using Costs = std::pair<int, int>;          // batch, workers on the host
-  using Kind = std::tuple<int, int, Factor>;  // and the slow-down
+Point make_point(const Scenario& scenario, const Calibration& calibration, int workers) {
   Point point;
   point.workers = workers;
   point.workload = common_workload(scenario, calibration, workers);
-  std::map<Costs, std::uint32_t> profiles;
-  std::map<Kind, int> kinds;
+  std::map<std::pair<int, int>, std::uint32_t> known;
   for (int rank = 0; rank < workers; ++rank) {
-    const int batch = batch_of(scenario, workers, rank);
-    const int neighbours = beside(scenario.platform, workers, rank);
     const Factor slowdown = slowdown_of(scenario, rank);
-    const bool first_of_kind = kinds.emplace(Kind{batch, neighbours, slowdown}, rank).second;
-    if (detail == Detail::one_of_each_kind && !first_of_kind) continue;
-    const auto [entry, added] =
-        profiles.emplace(Costs{batch, neighbours}, point.workload.profiles.size());
-    if (added) {
-      ProfileChoice choice = choose_profile(calibration, {.model = scenario.model,
-                                                          .precision = scenario.precision,
-                                                          .batch = batch,
-                                                          .graph = scenario.graph,
-                                                          .beside = neighbours});
-      point.basis = std::max(point.basis, choice.basis);
-      point.workload.profiles.push_back(std::move(choice.profile));
-    }
-    point.workload.profile_of_worker.push_back(entry->second);
-    point.rank.push_back(rank);
+    point.workload.profile_of_worker.push_back(
+        profile_index(scenario, calibration, rank, known, point));
     point.slowdowns.push_back({.host = slowdown, .device = slowdown});
   }
-  if (over_network(scenario.platform, workers)) {
+  if (over_network(scenario.platform, workers) && workers <= kMostStepwise) {
     point.network =
         std::make_unique<Network>(plain_network(describe_network(scenario.platform, workers)));
   }
-  point.workload.collective = collective_costs(calibration, point, detail);
+  point.workload.collective = collective_costs(calibration, scenario.platform, workers);
   return point;
 }
 

@@ -12,29 +12,20 @@
 
 namespace lockstep {
 
-/// Which of a point's workers are simulated.
-enum class Detail : std::uint8_t {
-  every_worker,
-  /// One for all that are alike (batch, neighbours on their host, slow-down). Without noise the
-  /// answer is the same.
-  one_of_each_kind,
-};
-
 /// A scenario at one number of workers, as a workload and the options of its run. Refers to the
 /// calibration it was made from, which must outlive it.
 struct Point {
   int workers = 1;
   Workload workload;
-  std::vector<int> rank;             ///< by simulated worker: the rank it is
-  std::vector<Slowdown> slowdowns;   ///< by simulated worker
+  std::vector<Slowdown> slowdowns;   ///< by worker
   std::unique_ptr<Network> network;  ///< where collectives run step by step
   Basis basis = Basis::measured;     ///< of the profiles
 };
 
-/// One worker runs `single`, whatever the strategy. Throws InputError where the calibration lacks
-/// the model or the collectives.
-Point make_point(const Scenario& scenario, const Calibration& calibration, int workers,
-                 Detail detail);
+/// One worker runs `single`, whatever the strategy. Above 64 workers a ring over a network takes
+/// its formula's time instead of being run step by step. Throws InputError where the calibration
+/// lacks the model or the collectives.
+Point make_point(const Scenario& scenario, const Calibration& calibration, int workers);
 
 /// What the costs of these collectives rest on.
 Basis collective_basis(const Scenario& scenario, const Calibration& calibration, int workers,
