@@ -6,14 +6,6 @@
 #include "sim/core/error.h"
 
 namespace lockstep {
-namespace {
-
-bool is_free(const Cost& cost) {
-  return cost.host == Time{} && cost.device == Time{} && cost.launches == 0;
-}
-
-}  // namespace
-
 GraphParts::GraphParts(const Workload& workload) {
   const InterferenceFit& fit = workload.interference;
   const auto factors = [](double waiting, double transferring) {
@@ -165,13 +157,13 @@ void WorkerProgram::begin_step() {
 
 void WorkerProgram::forward() {
   for (const Layer& layer : profile_.layers) {
-    if (is_free(layer.forward)) continue;
+    if (layer.forward == Cost{}) continue;
     work(TaskKind::forward, layer.name, layer.forward, layer.kind);
   }
 }
 
 void WorkerProgram::backward(const Layer& layer) {
-  if (is_free(layer.backward)) return;
+  if (layer.backward == Cost{}) return;
   work(TaskKind::backward, layer.name, layer.backward, layer.kind);
 }
 
