@@ -82,7 +82,9 @@ int add_max_pool(Model& model, const std::string& name, int input, int kernel, i
 
 int add_mean_pool(Model& model, const std::string& name, int input) {
   ModelLayer layer{.name = name, .kind = "pool", .inputs = {input}};
-  layer.forward = [](const ModelLayer&, Inputs in) { return at::adaptive_avg_pool2d(in[0], 1); };
+  layer.forward = [](const ModelLayer&, Inputs in) {
+    return at::adaptive_avg_pool2d(in[0], {1, 1});
+  };
   return model.add(std::move(layer));
 }
 
