@@ -51,8 +51,12 @@ MeasureOptions parse_options(int argc, const char* const* argv) {
       ->delimiter(',')
       ->check(CLI::IsMember({"single", "ddp"}))
       ->capture_default_str();
-  app.add_option("--workers", options.workers, "processes to start on this host")
-      ->check(CLI::Range(1, 1024))
+  app.add_option("--device", options.device, "of cpu, cuda (one worker per GPU, 1 .. --workers)")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_option("--workers", options.workers,
+                 "processes to start on this host (0: 2 on cores, as many as GPUs)")
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "compute threads of a worker (0: cores / workers)")
       ->check(CLI::Range(0, 4096))
@@ -76,6 +80,10 @@ MeasureOptions parse_options(int argc, const char* const* argv) {
       ->capture_default_str();
   app.add_option("--data-dir", options.data_directory, "folder of the data set's files");
   app.add_option("-o,--out", options.out, "folder for what is measured")->capture_default_str();
+  app.add_option("--block", options.block_ms, "milliseconds of steps in a timed block on GPUs")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_flag("--verbose", options.verbose, "say each thing that is measured, on stderr");
   app.add_option("--repeat", options.repeat)->group("");
   app.add_option("--visit", options.visit)->group("");
   try {
@@ -84,6 +92,7 @@ MeasureOptions parse_options(int argc, const char* const* argv) {
     if (error.get_exit_code() == 0) std::exit(app.exit(error));  // --help, --version
     throw InputError({}, "", error.what(), "lockstep-measure --help shows the flags");
   }
+  if (options.workers == 0 && options.device == "cpu") options.workers = 2;
   options.command = "lockstep-measure";
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];

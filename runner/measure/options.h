@@ -11,7 +11,8 @@ struct MeasureOptions {
   std::vector<std::string> models{"small_cnn"};
   std::vector<int> batches{32};  ///< per worker
   std::vector<std::string> strategies{"single", "ddp"};
-  int workers = 2;
+  std::string device = "cpu";  ///< or "cuda"
+  int workers = 0;  ///< 0: two on cores, one per GPU on GPUs (which then take 1 .. all in turn)
   int threads = 0;  ///< compute threads per worker; 0: cores / workers
   int steps = 30;   ///< timed steps of a run, per repeat; fewer where the budget ends before
   int repeats = 3;
@@ -21,7 +22,9 @@ struct MeasureOptions {
   std::string data = "synthetic";
   std::string data_directory;
   std::string out = "measured";
-  std::string command;  ///< as it was typed, for the records
+  int block_ms = 600;    ///< of steps, in each timed block on GPUs
+  bool verbose = false;  ///< a line to stderr for each thing that is measured
+  std::string command;   ///< as it was typed, for the records
 
   // What the launcher tells the workers that it starts.
   int repeat = 0;

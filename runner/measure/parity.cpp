@@ -1,5 +1,7 @@
 #include "runner/measure/parity.h"
 
+#include <ATen/TensorOperators.h>
+
 #include <cmath>
 #include <vector>
 

@@ -19,6 +19,8 @@ struct Entry {
 constexpr std::array kZoo{
     Entry{"small_cnn", small_cnn},
     Entry{"vgg11", vgg11},
+    Entry{"resnet18_cifar", resnet18_cifar},
+    Entry{"resnet50", resnet50},
 };
 
 }  // namespace

@@ -19,5 +19,7 @@ Model make_model(const std::string& name, c10::Device device, std::uint64_t seed
 /// The networks, one function each; `make_model` finishes them.
 Model small_cnn();  ///< CIFAR: three convolutions and a linear layer
 Model vgg11();      ///< CIFAR, with batch normalisation and Linear(512, 10): 9,231,114 parameters
+Model resnet18_cifar();  ///< 3x3 stem with stride 1, no max pool: 11,173,962 parameters
+Model resnet50();        ///< ImageNet, 224x224: 25,557,032 parameters
 
 }  // namespace lockstep::runner

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runner/measure/cuda/step_timing.h"
+#include "sim/records/measurement.h"
+
+namespace lockstep::runner {
+
+/// One model at one batch, trained on one GPU, and what its layers cost, eager and as a graph.
+///
+/// Host times: marks while the host issues steps to a device that keeps up, without a profiler,
+/// scaled to the time an unmarked step takes to issue. Device times: kernel times from CUPTI, plus
+/// what passes between kernels that are queued back to back, shared out evenly over the kernels and
+/// taken without the profiler.
+class ProfileCuda {
+ public:
+  /// Builds the model and trains it until nothing is left to be chosen.
+  ProfileCuda(const std::string& model, int batch, std::uint64_t seed, const GpuWorker& worker,
+              Time budget);
+  ~ProfileCuda();
+
+  /// Call this for every profile of the process before the first finish(): once CUPTI has been on,
+  /// the host may stay slower. Workers call both together.
+  void measure_undisturbed();
+  /// The eager and the graph profile. `beside`: workers that measure at the same time.
+  std::vector<ProfileSample> finish(int process, int beside);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lockstep::runner

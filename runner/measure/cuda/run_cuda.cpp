@@ -1,0 +1,175 @@
+#include "runner/measure/cuda/run_cuda.h"
+
+#include <algorithm>
+
+#include "runner/data/loader.h"
+#include "runner/measure/cuda/timing.h"
+#include "runner/measure/statistics.h"
+#include "runner/measure/train.h"
+#include "runner/models/zoo.h"
+
+namespace lockstep::runner {
+namespace {
+
+constexpr int kWarmup = 8;        ///< cuDNN's search, DDP's first iterations, the allocator
+constexpr int kSettle = 3;        ///< steps before each timed block
+constexpr int kStampedSteps = 7;  ///< steps with events inside, apart from the timed ones
+
+/// Stamps the marks of the whole step, on the device's clock.
+class StampMarks : public Recorder {
+ public:
+  explicit StampMarks(Device& device) : device_(device) {}
+  void mark(Mark mark, int layer) override {
+    if (layer >= 0) return;
+    if (mark == Mark::step_begin) begin_ = device_.stamp();
+    if (mark == Mark::forward_begin) forward_ = device_.stamp();
+    if (mark == Mark::backward_begin) backward_ = device_.stamp();
+    if (mark == Mark::optimizer_begin) optimizer_ = device_.stamp();
+    if (mark == Mark::optimizer_end) end_ = device_.stamp();
+  }
+  bool layers() const override { return false; }
+  Moment begin() const { return device_.moment(begin_); }
+  Time forward() const { return between(forward_, backward_); }
+  Time backward() const { return between(backward_, optimizer_); }
+  Time optimizer() const { return between(optimizer_, end_); }
+  Time step() const { return between(begin_, end_); }
+
+ private:
+  Time between(std::size_t from, std::size_t to) const {
+    return Time::nanoseconds(device_.moment(to) - device_.moment(from));
+  }
+  Device& device_;
+  std::size_t begin_ = 0, forward_ = 0, backward_ = 0, optimizer_ = 0, end_ = 0;
+};
+
+struct Stamped {
+  Time forward, backward, optimizer;
+  std::vector<BucketTimes> buckets;
+};
+
+template <class Get>
+Time median_of(const std::vector<Stamped>& steps, const Get& get) {
+  std::vector<Time> values;
+  for (const Stamped& step : steps) values.push_back(get(step));
+  return median_time(values);
+}
+
+class Training {
+ public:
+  Training(const GpuWorker& worker, const RunOptionsCuda& options)
+      : worker_(worker),
+        options_(options),
+        model_(make_model(options.model, worker.device.torch(), options.seed)),
+        strategy_(make_strategy(options.strategy, model_, worker.communicator, worker.device)),
+        trainer_(model_, *strategy_),
+        batch_(random_batch(model_, options.batch, options.seed, worker.device.torch())) {
+    for (int i = 0; i < kWarmup; ++i) step();
+    worker_.synchronize();
+  }
+
+  std::vector<Run> measure() {
+    std::vector<Run> runs;
+    const auto eager = [this] { step(); };
+    if (options_.eager) {
+      for (const Sync sync : options_.syncs) runs.push_back(time(sync, false, eager));
+      add_stamps(runs);
+    }
+    if (options_.graph) {
+      const std::unique_ptr<Graph> graph = worker_.device.capture(eager);
+      const auto replay = [&graph] { graph->replay(); };
+      for (const Sync sync : options_.syncs) runs.push_back(time(sync, true, replay));
+      worker_.synchronize();
+    }
+    return runs;
+  }
+
+ private:
+  void step(Recorder* recorder = nullptr) { trainer_.step(batch_, recorder); }
+
+  Run time(Sync sync, bool graph, const std::function<void()>& one) {
+    constexpr int kFewest = 15, kMost = 400;
+    Run run;
+    run.model = options_.model;
+    run.batch_per_worker = options_.batch;
+    run.workers = worker_.size();
+    run.strategy = options_.strategy;
+    run.sync = sync;
+    run.graph = graph;
+    RunRepeat repeat;
+    repeat.process = options_.process;
+    worker_.device.take_peak_bytes();
+    repeat.speed_index.before = reference_kernel_cuda();
+    repeat.steps = steps_for(worker_, options_.budget, kFewest, kMost, one);
+    for (int i = 0; i < kSettle; ++i) one();
+    repeat.warmup = kWarmup + kSettle;
+    repeat.samples = time_steps(worker_, sync, repeat.steps, one);
+    repeat.speed_index.after = reference_kernel_cuda();
+    repeat.step = quantiles(repeat.samples);
+    RunRank rank;
+    rank.rank = worker_.rank();
+    rank.device = worker_.device.name();
+    rank.step = repeat.step.p50;
+    rank.peak = {worker_.device.take_peak_bytes()};
+    run.repeats.push_back(std::move(repeat));
+    run.ranks.push_back(std::move(rank));
+    return run;
+  }
+
+  Stamped stamped_step() {
+    worker_.device.clear_stamps();
+    StampMarks marks(worker_.device);
+    step(&marks);
+    worker_.synchronize();
+    Stamped stamped{marks.forward(), marks.backward(), marks.optimizer(), {}};
+    for (const BucketMoments& bucket : strategy_->take_buckets()) {
+      const auto from_begin = [&](Moment moment) {
+        return Time::nanoseconds(std::max<Moment>(0, moment - marks.begin()));
+      };
+      stamped.buckets.push_back({.bytes = bucket.bytes,
+                                 .ready = from_begin(bucket.ready),
+                                 .launch = from_begin(bucket.launch),
+                                 .done = from_begin(bucket.done)});
+    }
+    return stamped;
+  }
+
+  /// Parts and buckets of eager steps that carry events; they are a little slower than the timed
+  /// ones.
+  void add_stamps(std::vector<Run>& runs) {
+    worker_.barrier();
+    worker_.device.set_stamping(true);
+    std::vector<Stamped> steps;
+    for (int i = 0; i < kStampedSteps; ++i) steps.push_back(stamped_step());
+    worker_.device.set_stamping(false);
+    steps.erase(steps.begin());  // the first one creates the events
+    for (Run& run : runs) {
+      RunRank& rank = run.ranks.front();
+      rank.forward = median_of(steps, [](const Stamped& step) { return step.forward; });
+      rank.backward = median_of(steps, [](const Stamped& step) { return step.backward; });
+      rank.optimizer = median_of(steps, [](const Stamped& step) { return step.optimizer; });
+      for (std::size_t i = 0; i < steps.front().buckets.size(); ++i) {
+        rank.buckets.push_back(
+            {.bytes = steps.front().buckets[i].bytes,
+             .ready = median_of(steps, [i](const Stamped& step) { return step.buckets[i].ready; }),
+             .launch =
+                 median_of(steps, [i](const Stamped& step) { return step.buckets[i].launch; }),
+             .done = median_of(steps, [i](const Stamped& step) { return step.buckets[i].done; })});
+      }
+    }
+  }
+
+  GpuWorker worker_;
+  RunOptionsCuda options_;
+  Model model_;
+  std::unique_ptr<Strategy> strategy_;
+  Trainer trainer_;
+  Batch batch_;
+};
+
+}  // namespace
+
+std::vector<Run> measure_runs_cuda(const GpuWorker& worker, const RunOptionsCuda& options) {
+  return Training(worker, options).measure();
+}
+
+}  // namespace lockstep::runner

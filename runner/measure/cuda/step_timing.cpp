@@ -1,0 +1,85 @@
+#include "runner/measure/cuda/step_timing.h"
+
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+
+#include "runner/measure/clock.h"
+#include "runner/measure/cuda/timing.h"
+#include "runner/measure/statistics.h"
+
+namespace lockstep::runner {
+
+void GpuWorker::synchronize() const {
+  if (communicator) {
+    communicator->synchronize(device.stream());
+  } else {
+    device.synchronize();
+  }
+}
+
+void GpuWorker::barrier() const {
+  if (communicator) communicator->barrier();
+}
+
+Time GpuWorker::agree(Time mine) const {
+  if (!communicator) return mine;
+  const at::Tensor sum =
+      at::full({1}, mine.seconds(), at::TensorOptions(device.torch()).dtype(at::kDouble));
+  communicator->all_reduce(sum);
+  communicator->join();
+  communicator->synchronize(device.stream());
+  return Time::from_seconds(sum.item<double>() / size());
+}
+
+namespace {
+
+std::vector<Time> time_synchronised(const GpuWorker& worker, int count,
+                                    const std::function<void()>& step) {
+  std::vector<Time> samples;
+  worker.synchronize();
+  std::int64_t before = host_now();
+  for (int i = 0; i < count; ++i) {
+    step();
+    worker.synchronize();
+    const std::int64_t now = host_now();
+    samples.push_back(Time::nanoseconds(now - before));
+    before = now;
+  }
+  return samples;
+}
+
+std::vector<Time> time_free_running(const GpuWorker& worker, int count,
+                                    const std::function<void()>& step) {
+  std::vector<DeviceMark> marks(static_cast<std::size_t>(count) + 1);
+  step();  // the first one starts on an idle device
+  marks[0].record(worker.device.stream());
+  for (std::size_t i = 1; i < marks.size(); ++i) {
+    step();
+    marks[i].record(worker.device.stream());
+  }
+  worker.synchronize();
+  std::vector<Time> samples;
+  for (std::size_t i = 1; i < marks.size(); ++i) samples.push_back(marks[i].since(marks[i - 1]));
+  return samples;
+}
+
+}  // namespace
+
+std::vector<Time> time_steps(const GpuWorker& worker, Sync sync, int count,
+                             const std::function<void()>& step) {
+  worker.barrier();
+  return sync == Sync::step ? time_synchronised(worker, count, step)
+                            : time_free_running(worker, count, step);
+}
+
+int steps_for(const GpuWorker& worker, Time budget, int fewest, int most,
+              const std::function<void()>& step) {
+  constexpr int kTrial = 3;
+  std::vector<Time> trial = time_steps(worker, Sync::step, kTrial, step);
+  const Time one = worker.agree(median_time(trial));
+  return static_cast<int>(
+      std::clamp<std::int64_t>(budget.ps() / std::max<std::int64_t>(one.ps(), 1), fewest, most));
+}
+
+}  // namespace lockstep::runner

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "runner/communicators/nccl.h"
+#include "runner/measure/cuda/device_cuda.h"
+#include "sim/records/run.h"
+
+namespace lockstep::runner {
+
+/// A GPU and, where there are several workers, its way to the others.
+struct GpuWorker {
+  CudaDevice& device;
+  NcclCommunicator* communicator = nullptr;  ///< null: alone
+
+  int rank() const { return communicator ? communicator->rank() : 0; }
+  int size() const { return communicator ? communicator->size() : 1; }
+  /// The host waits for the device; a lost peer ends in RunError.
+  void synchronize() const;
+  void barrier() const;
+  /// Mean over the workers, bit by bit the same on all, so that they agree on counts.
+  Time agree(Time mine) const;
+};
+
+/// Times of `count` calls of `step`. Sync::step: the host waits for the device after each, and its
+/// clock is read; Sync::none: the host runs ahead, and the device's clock is read between steps.
+std::vector<Time> time_steps(const GpuWorker& worker, Sync sync, int count,
+                             const std::function<void()>& step);
+
+/// How many steps fill about `budget`, the same on every worker.
+int steps_for(const GpuWorker& worker, Time budget, int fewest, int most,
+              const std::function<void()>& step);
+
+}  // namespace lockstep::runner

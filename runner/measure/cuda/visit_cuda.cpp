@@ -1,0 +1,145 @@
+#include "runner/measure/cuda/visit_cuda.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "runner/measure/cuda/device_cuda.h"
+#include "runner/measure/cuda/gpu_info.h"
+#include "runner/measure/launch_parts.h"
+#include "runner/measure/launcher.h"
+#include "runner/measure/origin.h"
+#include "runner/measure/statistics.h"
+#include "sim/core/error.h"
+
+namespace lockstep::runner {
+namespace {
+
+Origin make_origin_cuda(const std::string& command) {
+  Origin origin = make_origin(command);
+  origin.machine.gpus = query_gpus();
+  if (!origin.machine.gpus.empty()) {
+    origin.machine.host =
+        fmt::format("{} x {}", origin.machine.gpus.size(), origin.machine.gpus.front().name);
+  }
+  origin.machine.links = query_links();
+  origin.software.cuda = cuda_version();
+  origin.software.nccl = nccl_version();
+  origin.software.driver = driver_version();
+  return origin;
+}
+
+std::string run_id(const std::string& visit, const Run& run) {
+  return fmt::format("{}/{}-b{}-{}-n{}-{}-{}", visit, run.model, run.batch_per_worker,
+                     run.strategy.kind, run.workers, run.graph ? "graph" : "eager",
+                     run.sync == Sync::step ? "step" : "none");
+}
+
+/// All that was measured so far.
+struct Whole {
+  Measurement measurement;
+  std::vector<Run> runs;
+};
+
+void save(const MeasureOptions& options, Origin origin, Whole whole) {
+  Measurement& measurement = whole.measurement;
+  measurement.id = options.visit;
+  std::vector<GpuInfo>& under_load = measurement.origin.machine.gpus;
+  if (!under_load.empty()) origin.machine.gpus = std::move(under_load);
+  measurement.origin = origin;
+  measurement.reference = reference_of(measurement, whole.runs);
+  for (Run& run : whole.runs) {
+    run.id = run_id(options.visit, run);
+    run.origin = origin;
+    run.calibration = options.visit;
+  }
+  const std::filesystem::path out(options.out);
+  write_measurement(measurement, (out / "measurement.json").string());
+  if (!whole.runs.empty()) write_runs(whole.runs, (out / "runs.json").string());
+}
+
+int most_workers_of(const MeasureOptions& options) {
+  const int gpus = gpu_count();
+  if (gpus == 0) {
+    throw RunError("no GPU is seen here: look at nvidia-smi and CUDA_VISIBLE_DEVICES");
+  }
+  if (options.workers > gpus) {
+    throw InputError({}, "--workers",
+                     fmt::format("{} workers, but {} GPUs are here", options.workers, gpus),
+                     "one GPU each");
+  }
+  return options.workers == 0 ? gpus : options.workers;
+}
+
+void print_summary(const std::vector<Run>& runs) {
+  fmt::print("{:<15} {:>5} {:<7} {:>2} {:<6} {:<5} {:>10} {:>8}  {}\n", "model", "batch",
+             "strategy", "n", "launch", "sync", "step (p50)", "repeats", "parity");
+  for (const Run& run : runs) {
+    std::vector<Time> steps;
+    for (const RunRepeat& repeat : run.repeats) steps.push_back(repeat.step.p50);
+    if (steps.empty()) continue;
+    fmt::print("{:<15} {:>5} {:<8} {:>2} {:<6} {:<5} {:>7.3f} ms {:>8}  {}\n", run.model,
+               run.batch_per_worker, run.strategy.kind, run.workers, run.graph ? "graph" : "eager",
+               run.sync == Sync::step ? "step" : "none", median_time(steps).ms(), steps.size(),
+               run.parity ? fmt::format("{:.1e}", run.parity->relative_l2) : std::string("-"));
+  }
+}
+
+void launch_all(const MeasureOptions& options, const std::vector<std::string>& arguments) {
+  const int most = most_workers_of(options);
+  std::filesystem::create_directories(options.out);
+  std::filesystem::remove_all(std::filesystem::path(options.out) / "parts");
+  const Origin origin = make_origin_cuda(options.command);
+  Whole whole;
+  std::string failures;
+  for (int repeat = 0; repeat < options.repeats; ++repeat) {
+    for (int n = 1; n <= most; ++n) {
+      Launch launch{
+          .arguments = arguments, .workers = n, .silence_seconds = options.silence_seconds};
+      for (const std::string& word : {std::string("--repeat"), std::to_string(repeat),
+                                      std::string("--visit"), options.visit}) {
+        launch.arguments.push_back(word);
+      }
+      const LaunchResult result = launch_workers(launch);
+      merge_launch(options.out, n, repeat, whole.measurement, whole.runs);
+      if (!whole.runs.empty()) save(options, origin, whole);  // kept, whatever comes
+      if (result.interrupted) throw RunError("interrupted; what was measured is kept");
+      if (result.rank < 0) continue;
+      const std::string failure =
+          fmt::format("{} workers, repeat {}: rank {} {}", n, repeat + 1, result.rank, result.what);
+      fmt::print(stderr, "lockstep-measure: {}\n", failure);
+      failures += (failures.empty() ? "" : "; ") + failure;
+    }
+  }
+  print_summary(whole.runs);
+  if (!failures.empty()) throw RunError(failures);
+  std::filesystem::remove_all(std::filesystem::path(options.out) / "parts");
+  fmt::print("\nWritten: {0}/measurement.json, {0}/runs.json\n", options.out);
+  fmt::print("Next: lockstep calibrate {}/measurement.json -o calibration.json\n", options.out);
+}
+
+}  // namespace
+
+void measure_cuda(const MeasureOptions& given, const std::vector<std::string>& arguments) {
+  MeasureOptions options = given;
+  const bool launched = !options.visit.empty();
+  if (!launched) options.visit = "visit-" + utc_now(/*compact=*/true);
+  const auto environment = worker_environment([](const char* name) { return std::getenv(name); });
+  if (!environment) {
+    launch_all(options, arguments);
+    return;
+  }
+  run_worker_cuda(options, *environment,
+                  launched ? most_workers_of(options) : environment->world_size);
+  if (!launched && environment->rank == 0) {
+    Whole whole;
+    merge_launch(options.out, environment->world_size, options.repeat, whole.measurement,
+                 whole.runs);
+    save(options, make_origin_cuda(options.command), whole);
+    print_summary(whole.runs);
+  }
+}
+
+}  // namespace lockstep::runner

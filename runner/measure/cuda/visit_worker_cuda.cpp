@@ -1,0 +1,237 @@
+#include <ATen/Context.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/randn.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+
+#include "runner/measure/cuda/gpu_info.h"
+#include "runner/measure/cuda/profile_cuda.h"
+#include "runner/measure/cuda/run_cuda.h"
+#include "runner/measure/cuda/tables_cuda.h"
+#include "runner/measure/cuda/timing.h"
+#include "runner/measure/cuda/visit_cuda.h"
+#include "runner/measure/launch_parts.h"
+#include "runner/measure/origin.h"
+#include "runner/measure/parity.h"
+#include "runner/measure/progress.h"
+#include "sim/core/error.h"
+
+namespace lockstep::runner {
+namespace {
+
+/// The host's cores in equal parts to its GPUs, whether or not all of them work: a worker then has
+/// the same cores at every number of workers.
+void bind_to_share(int local_rank, int gpus) {
+  const std::vector<int> all = usable_cores();
+  const auto share = static_cast<std::ptrdiff_t>(all.size()) / gpus;
+  if (share == 0) return;
+  const auto begin = all.begin() + local_rank * share;
+  bind_to_cores({begin, begin + share});
+}
+
+/// Clocks and power mean something only under load.
+std::vector<GpuInfo> query_loaded_gpus(const GpuWorker& worker) {
+  constexpr int kProducts = 400;  // of 4096^3 in fp32: about a second on a fast card
+  worker.barrier();
+  const at::Tensor a = at::randn({4096, 4096}, at::TensorOptions(worker.device.torch()));
+  at::Tensor product = at::empty_like(a);
+  for (int i = 0; i < kProducts; ++i) at::mm_out(product, a, a);
+  std::vector<GpuInfo> gpus;
+  if (worker.rank() == 0) gpus = query_gpus();
+  worker.synchronize();
+  return gpus;
+}
+
+/// Exact sums need fp32 throughout and algorithms that are the same each time.
+class ExactArithmetic {
+ public:
+  ExactArithmetic() { set(true); }
+  ~ExactArithmetic() { set(false); }
+  ExactArithmetic(const ExactArithmetic&) = delete;
+  ExactArithmetic& operator=(const ExactArithmetic&) = delete;
+
+ private:
+  static void set(bool exact) {
+    at::globalContext().setAllowTF32CuDNN(!exact);
+    at::globalContext().setBenchmarkCuDNN(!exact);
+    at::globalContext().setDeterministicCuDNN(exact);
+  }
+};
+
+class VisitWorker {
+ public:
+  VisitWorker(const MeasureOptions& options, const GpuWorker& worker, int most_workers)
+      : options_(options),
+        worker_(worker),
+        most_workers_(most_workers),
+        block_(Time::milliseconds(options.block_ms)),
+        progress_(progress_fd(), worker.rank() == 0) {}
+
+  /// A part that fails does not take the others with it; RunError at the end.
+  void run() {
+    if (options_.repeat == 0 && worker_.communicator) attempt([this] { check_parities(); });
+    attempt([this] { measure_runs(); });
+    attempt([this] { measure_tables(); });
+    if (worker_.size() == 1 || worker_.size() == most_workers_) {
+      attempt([this] { measure_profiles(); });
+    }
+    if (options_.repeat == 0 && worker_.size() == most_workers_) {
+      attempt([this] { measure_clocks(); });
+    }
+    save();
+    if (!failure_.empty()) throw RunError(failure_);
+  }
+
+ private:
+  void attempt(const std::function<void()>& part) {
+    try {
+      part();
+    } catch (const std::exception& error) {
+      const std::string text = error.what();
+      fmt::print(stderr, "lockstep-measure: rank {}: {}\n", worker_.rank(), text);
+      failure_ += (failure_.empty() ? "" : "; ") + text.substr(0, text.find('\n'));
+    }
+  }
+
+  void measure_clocks() {
+    say("clocks under load");
+    measurement_.origin.machine.gpus = query_loaded_gpus(worker_);
+  }
+
+  static int progress_fd() {
+    const char* fd = std::getenv("LOCKSTEP_PROGRESS_FD");
+    return fd != nullptr ? std::atoi(fd) : -1;
+  }
+
+  StrategyOptions strategy() const {
+    StrategyOptions strategy;
+    strategy.kind = worker_.communicator ? "ddp" : "single";
+    return strategy;
+  }
+
+  void check_parities() {
+    constexpr int kBatch = 8;
+    const ExactArithmetic exact;
+    for (const std::string& model : options_.models) {
+      say(fmt::format("parity of {}", model));
+      parities_[model] = check_parity(model, strategy(), kBatch, options_.seed,
+                                      *worker_.communicator, worker_.device);
+      if (worker_.rank() == 0 && !(parities_[model].relative_l2 <= kParityBound)) {
+        fmt::print(stderr, "lockstep-measure: {} on {} GPUs is {:.1e} off one GPU, over {:.0e}\n",
+                   model, worker_.size(), parities_[model].relative_l2, kParityBound);
+      }
+    }
+  }
+
+  void measure_runs() {
+    for (const std::string& model : options_.models) {
+      for (const int batch : options_.batches) {
+        say(fmt::format("runs of {} at {}", model, batch));
+        RunOptionsCuda wanted;
+        wanted.model = model;
+        wanted.batch = batch;
+        wanted.strategy = strategy();
+        wanted.budget = block_;
+        wanted.process = options_.repeat;
+        wanted.seed = options_.seed;
+        for (Run& run : measure_runs_cuda(worker_, wanted)) {
+          if (const auto found = parities_.find(model); found != parities_.end()) {
+            run.parity = found->second;
+          }
+          runs_.push_back(std::move(run));
+        }
+        save();
+      }
+    }
+  }
+
+  void measure_tables() {
+    say("tables");
+    if (worker_.communicator == nullptr) {
+      if (options_.repeat > 0) return;
+      measurement_.copies.push_back(measure_bucket_in_cuda(worker_.device));
+      measurement_.launch_queue = measure_launch_queue();
+      return;
+    }
+    for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::broadcast}) {
+      constexpr Bytes kLargest{128 * kMiB.count};
+      CollectiveSample sample;
+      sample.process = options_.repeat;
+      sample.speed_index.before = reference_kernel_cuda();
+      sample.table = measure_collective_cuda(*worker_.communicator, kind, doubling_sizes(kLargest));
+      sample.speed_index.after = reference_kernel_cuda();
+      if (worker_.rank() == 0) measurement_.collectives.push_back(std::move(sample));
+      progress_.beat();
+    }
+    for (InterferenceSample& sample :
+         measure_interference_cuda(*worker_.communicator, worker_.device)) {
+      measurement_.interference.push_back(std::move(sample));
+    }
+  }
+
+  void measure_profiles() {
+    std::vector<std::unique_ptr<ProfileCuda>> profiles;
+    for (const std::string& model : options_.models) {
+      for (const int batch : options_.batches) {
+        say(fmt::format("profile of {} at {}", model, batch));
+        profiles.push_back(
+            std::make_unique<ProfileCuda>(model, batch, options_.seed, worker_, block_));
+        profiles.back()->measure_undisturbed();
+      }
+    }
+    for (const auto& profile : profiles) {
+      say("kernel times");
+      for (ProfileSample& sample : profile->finish(options_.repeat, worker_.size())) {
+        measurement_.profiles.push_back(std::move(sample));
+      }
+    }
+  }
+
+  void save() const {
+    write_part(options_.out, {worker_.size(), options_.repeat, worker_.rank()}, measurement_,
+               runs_);
+  }
+
+  void say(const std::string& what) {
+    progress_.beat();
+    const std::string line = fmt::format("repeat {}, {} GPU{}: {}", options_.repeat + 1,
+                                         worker_.size(), worker_.size() == 1 ? "" : "s", what);
+    progress_.say("", line);
+    if (options_.verbose && worker_.rank() == 0) fmt::print(stderr, "{}\n", line);
+  }
+
+  const MeasureOptions& options_;
+  GpuWorker worker_;
+  int most_workers_;
+  Time block_;
+  Progress progress_;
+  std::map<std::string, Parity> parities_;
+  Measurement measurement_;
+  std::vector<Run> runs_;
+  std::string failure_;
+};
+
+}  // namespace
+
+void run_worker_cuda(const MeasureOptions& options, const WorkerEnvironment& environment,
+                     int most_workers) {
+  bind_to_share(environment.local_rank, gpu_count());
+  CudaDevice device(environment.local_rank);
+  std::shared_ptr<Store> store;
+  std::unique_ptr<NcclCommunicator> communicator;
+  if (environment.world_size > 1) {
+    store = meet(environment);
+    communicator = std::make_unique<NcclCommunicator>(*store, environment.rank,
+                                                      environment.world_size, device);
+    communicator->barrier();
+  }
+  VisitWorker(options, GpuWorker{device, communicator.get()}, most_workers).run();
+  if (communicator) communicator->barrier();
+}
+
+}  // namespace lockstep::runner

@@ -1,0 +1,96 @@
+#include "runner/measure/launch_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+namespace lockstep::runner {
+namespace {
+
+std::filesystem::path part_file(const std::string& folder, const LaunchPart& part,
+                                const char* what) {
+  return std::filesystem::path(folder) / "parts" /
+         fmt::format("{}-{}-{}.{}.json", part.workers, part.process, part.rank, what);
+}
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T> from) {
+  std::move(from.begin(), from.end(), std::back_inserter(to));
+}
+
+bool same_configuration(const Run& a, const Run& b) {
+  return a.model == b.model && a.batch_per_worker == b.batch_per_worker && a.workers == b.workers &&
+         a.strategy == b.strategy && a.sync == b.sync && a.graph == b.graph;
+}
+
+void merge_measurement(Measurement from, Measurement& into) {
+  append(into.profiles, std::move(from.profiles));
+  append(into.collectives, std::move(from.collectives));
+  append(into.copies, std::move(from.copies));
+  append(into.interference, std::move(from.interference));
+  into.launch_queue = std::max(into.launch_queue, from.launch_queue);
+  if (!from.origin.machine.gpus.empty()) {
+    into.origin.machine.gpus = std::move(from.origin.machine.gpus);
+  }
+}
+
+/// `from` is what one rank saw of one repeat.
+void merge_run(Run from, int rank, std::vector<Run>& into) {
+  const auto found = std::find_if(into.begin(), into.end(),
+                                  [&](const Run& run) { return same_configuration(run, from); });
+  if (found == into.end()) {
+    if (rank == 0) into.push_back(std::move(from));
+    return;
+  }
+  if (rank == 0) {
+    append(found->repeats, std::move(from.repeats));
+    found->ranks = std::move(from.ranks);
+  } else {
+    append(found->ranks, std::move(from.ranks));
+  }
+}
+
+}  // namespace
+
+void write_part(const std::string& folder, const LaunchPart& part, const Measurement& measurement,
+                const std::vector<Run>& runs) {
+  std::filesystem::create_directories(std::filesystem::path(folder) / "parts");
+  write_measurement(measurement, part_file(folder, part, "measurement").string());
+  if (!runs.empty()) write_runs(runs, part_file(folder, part, "runs").string());
+}
+
+void merge_launch(const std::string& folder, int workers, int process, Measurement& measurement,
+                  std::vector<Run>& runs) {
+  for (int rank = 0; rank < workers; ++rank) {
+    const LaunchPart part{workers, process, rank};
+    const auto measured = part_file(folder, part, "measurement");
+    if (std::filesystem::exists(measured)) {
+      merge_measurement(read_measurement(measured.string()), measurement);
+    }
+    const auto ran = part_file(folder, part, "runs");
+    if (!std::filesystem::exists(ran)) continue;
+    for (Run& run : read_runs(ran.string())) merge_run(std::move(run), rank, runs);
+  }
+}
+
+Time reference_of(const Measurement& measurement, const std::vector<Run>& runs) {
+  std::vector<Time> times;
+  const auto add = [&times](const SpeedIndex& index) {
+    for (const Time time : {index.before, index.after}) {
+      if (time > Time()) times.push_back(time);
+    }
+  };
+  for (const ProfileSample& sample : measurement.profiles) add(sample.speed_index);
+  for (const CollectiveSample& sample : measurement.collectives) add(sample.speed_index);
+  for (const Run& run : runs) {
+    for (const RunRepeat& repeat : run.repeats) add(repeat.speed_index);
+  }
+  if (times.empty()) return {};
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+}  // namespace lockstep::runner

@@ -1,0 +1,101 @@
+#include <array>
+#include <string>
+
+#include "runner/models/layers.h"
+#include "runner/models/zoo.h"
+
+// He, Zhang, Ren & Sun 2016, with torchvision's names and its stride in the 3x3 convolution of a
+// bottleneck.
+namespace lockstep::runner {
+
+namespace {
+
+/// Convolution without bias, then batch normalisation.
+int add_conv_norm(Model& model, const std::string& conv, const std::string& norm, int input,
+                  ConvShape shape) {
+  shape.bias = false;
+  return add_norm(model, norm, add_conv(model, conv, input, shape), shape.out);
+}
+
+struct Block {
+  int in = 0;      ///< channels that come in
+  int width = 0;   ///< channels of the inner convolutions
+  int out = 0;     ///< channels that go out
+  int stride = 1;  ///< of the whole block
+};
+
+int add_shortcut(Model& model, const std::string& name, int input, const Block& block) {
+  if (block.stride == 1 && block.in == block.out) return input;
+  return add_conv_norm(
+      model, name + "downsample.0", name + "downsample.1", input,
+      {.in = block.in, .out = block.out, .kernel = 1, .stride = block.stride, .padding = 0});
+}
+
+int add_basic_block(Model& model, const std::string& name, int input, const Block& block) {
+  int x = add_conv_norm(model, name + "conv1", name + "bn1", input,
+                        {.in = block.in, .out = block.width, .stride = block.stride});
+  x = add_relu(model, name + "relu1", x);
+  x = add_conv_norm(model, name + "conv2", name + "bn2", x, {.in = block.width, .out = block.out});
+  const int shortcut = add_shortcut(model, name, input, block);
+  return add_relu(model, name + "relu2", add_sum(model, name + "add", x, shortcut));
+}
+
+int add_bottleneck(Model& model, const std::string& name, int input, const Block& block) {
+  int x = add_conv_norm(model, name + "conv1", name + "bn1", input,
+                        {.in = block.in, .out = block.width, .kernel = 1, .padding = 0});
+  x = add_relu(model, name + "relu1", x);
+  x = add_conv_norm(model, name + "conv2", name + "bn2", x,
+                    {.in = block.width, .out = block.width, .stride = block.stride});
+  x = add_relu(model, name + "relu2", x);
+  x = add_conv_norm(model, name + "conv3", name + "bn3", x,
+                    {.in = block.width, .out = block.out, .kernel = 1, .padding = 0});
+  const int shortcut = add_shortcut(model, name, input, block);
+  return add_relu(model, name + "relu3", add_sum(model, name + "add", x, shortcut));
+}
+
+using AddBlock = int (*)(Model&, const std::string&, int, const Block&);
+
+/// The four stages, the mean over the image, the classifier and the loss. `expansion`: outgoing
+/// over inner channels of a block.
+void add_trunk(Model& model, int x, const std::array<int, 4>& depths, AddBlock add_block,
+               int expansion) {
+  constexpr int kStemChannels = 64;
+  int channels = kStemChannels;
+  for (int stage = 0; stage < 4; ++stage) {
+    const int width = kStemChannels << stage;
+    for (int i = 0; i < depths[static_cast<std::size_t>(stage)]; ++i) {
+      const std::string name = "layer" + std::to_string(stage + 1) + "." + std::to_string(i) + ".";
+      const Block block{.in = channels,
+                        .width = width,
+                        .out = width * expansion,
+                        .stride = stage > 0 && i == 0 ? 2 : 1};
+      x = add_block(model, name, x, block);
+      channels = block.out;
+    }
+  }
+  x = add_mean_pool(model, "avgpool", x);
+  x = add_linear(model, "fc", x, channels, model.classes());
+  add_cross_entropy(model, x);
+}
+
+}  // namespace
+
+Model resnet18_cifar() {
+  Model model("resnet18_cifar", {3, 32, 32}, 10);
+  int x = add_conv_norm(model, "conv1", "bn1", Model::kInput, {.in = 3, .out = 64});
+  x = add_relu(model, "relu", x);
+  add_trunk(model, x, {2, 2, 2, 2}, add_basic_block, 1);
+  return model;
+}
+
+Model resnet50() {
+  Model model("resnet50", {3, 224, 224}, 1000);
+  int x = add_conv_norm(model, "conv1", "bn1", Model::kInput,
+                        {.in = 3, .out = 64, .kernel = 7, .stride = 2, .padding = 3});
+  x = add_relu(model, "relu", x);
+  x = add_max_pool(model, "maxpool", x, 3, 2, 1);
+  add_trunk(model, x, {3, 4, 6, 3}, add_bottleneck, 4);
+  return model;
+}
+
+}  // namespace lockstep::runner

@@ -1,0 +1,72 @@
+#include "runner/measure/launch_parts.h"
+
+#include <filesystem>
+
+#include "tests/catch.h"
+
+namespace lockstep::runner {
+namespace {
+
+Run run_of(int workers, int process, int rank, Time step, bool graph) {
+  Run run;
+  run.model = "small_cnn";
+  run.batch_per_worker = 32;
+  run.workers = workers;
+  run.graph = graph;
+  RunRepeat repeat;
+  repeat.process = process;
+  repeat.steps = 1;
+  repeat.step.p50 = step;
+  repeat.speed_index = {step, step};
+  repeat.samples = {step};
+  run.repeats = {repeat};
+  RunRank seen;
+  seen.rank = rank;
+  run.ranks = {seen};
+  return run;
+}
+
+CollectiveSample sample_of(int workers) {
+  CollectiveSample sample;
+  sample.table.collective = "all_reduce";
+  sample.table.workers = workers;
+  return sample;
+}
+
+TEST_CASE("the parts of a visit become one measurement and one run per configuration") {
+  const auto folder = std::filesystem::temp_directory_path() / "lockstep_launch_parts_test";
+  std::filesystem::remove_all(folder);
+  for (int process = 0; process < 2; ++process) {
+    for (int rank = 0; rank < 2; ++rank) {
+      Measurement measurement;
+      if (rank == 0) measurement.collectives.push_back(sample_of(2));
+      measurement.launch_queue = process == 0 ? 1024 : 0;
+      const Time step = Time::milliseconds(1 + process);
+      write_part(folder.string(), {2, process, rank}, measurement,
+                 {run_of(2, process, rank, step, false), run_of(2, process, rank, step, true)});
+    }
+  }
+  Measurement measurement;
+  std::vector<Run> runs;
+  for (int process = 0; process < 3; ++process) {  // the third launch left nothing
+    merge_launch(folder.string(), 2, process, measurement, runs);
+  }
+  std::filesystem::remove_all(folder);
+
+  CHECK(measurement.collectives.size() == 2);
+  CHECK(measurement.launch_queue == 1024);
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].graph != runs[1].graph);
+  for (const Run& run : runs) {
+    REQUIRE(run.repeats.size() == 2);
+    CHECK(run.repeats[0].process == 0);
+    CHECK(run.repeats[1].samples == std::vector<Time>{Time::milliseconds(2)});
+    REQUIRE(run.ranks.size() == 2);  // of the last repeat
+    CHECK(run.ranks[1].rank == 1);
+  }
+  // Eight times: 1 ms four times, 2 ms four times; the fifth smallest is 2 ms.
+  CHECK(reference_of(measurement, runs) == Time::milliseconds(2));
+}
+
+}  // namespace
+}  // namespace lockstep::runner
