@@ -38,7 +38,7 @@ struct TaskSpan {
   std::uint32_t worker = 0;
   std::uint32_t iteration = 0;
   std::uint32_t task = 0;  ///< index in the worker's Program::tasks
-  Time start, end;
+  Time start = {}, end = {};
   bool operator==(const TaskSpan&) const = default;
 };
 
@@ -48,7 +48,7 @@ struct CollectiveSpan {
   std::uint32_t collective = 0;  ///< index in TaskGraph::collectives
   std::uint32_t iteration = 0;
   std::uint32_t worker = 0;
-  Time launch, transfer_start, end;
+  Time launch = {}, transfer_start = {}, end = {};
   bool operator==(const CollectiveSpan&) const = default;
 };
 

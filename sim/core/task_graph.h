@@ -32,7 +32,7 @@ inline constexpr std::int32_t kNoCollective = -1;
 
 /// One piece of work of one worker. Plain, so that a graph is a few flat arrays.
 struct Task {
-  Time work;                                ///< at rate one; zero for a collective
+  Time work = {};                           ///< at rate one; zero for a collective
   std::int32_t collective = kNoCollective;  ///< index in TaskGraph::collectives
   std::uint32_t name = 0;                   ///< index in TaskGraph::names
   std::uint16_t interference = 0;           ///< index in TaskGraph::interference
@@ -62,27 +62,27 @@ enum class CollectiveKind : std::uint8_t { all_reduce, broadcast };
 /// What a step of a collective costs beside what its links say: latency and bandwidth as they are
 /// at the size of its messages.
 struct StepCost {
-  Time latency;         ///< added to the latency of the route
-  Bandwidth rate;       ///< of one rank's messages, where links would allow more; zero: no bound
-  Bandwidth reduction;  ///< bytes a rank reduces per second; zero: free
-  Bytes element{4};     ///< chunks are whole elements
-  Bytes segment;        ///< a broadcast goes down the chain in pieces of this; zero: in one piece
+  Time latency = {};    ///< added to the latency of the route
+  Bandwidth rate = {};  ///< of one rank's messages, where links would allow more; zero: no bound
+  Bandwidth reduction = {};  ///< bytes a rank reduces per second; zero: free
+  Bytes element{4};          ///< chunks are whole elements
+  Bytes segment = {};  ///< a broadcast goes down the chain in pieces of this; zero: in one piece
 };
 
 /// One collective of an iteration, over all workers of the graph. Every worker's program holds one
 /// task that refers to it, on its communication lane.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
-  Bytes bytes;
-  Time duration;          ///< from the last launch to the end, alone; unused when expanded
+  Bytes bytes = {};
+  Time duration = {};     ///< from the last launch to the end, alone; unused when expanded
   bool expanded = false;  ///< run step by step over the links of EngineOptions::network
-  StepCost step;          ///< unused unless expanded
+  StepCost step = {};     ///< unused unless expanded
 };
 
 /// How much a compute task slows while a collective of its worker waits for a peer, or transfers.
 struct Interference {
-  Factor waiting;
-  Factor transferring;
+  Factor waiting = {};
+  Factor transferring = {};
 };
 
 /// One iteration of all workers. Host tasks with `launches` > 0 have a successor on another lane:

@@ -35,10 +35,10 @@ struct Platform {
 struct PlainNetwork {
   std::uint32_t workers = 1;
   std::uint32_t devices_per_host = 1;
-  Bandwidth device_bandwidth;  ///< between a device and its host
-  Time device_latency;
-  Bandwidth host_bandwidth;  ///< between a host and the switch
-  Time host_latency;
+  Bandwidth device_bandwidth = {};  ///< between a device and its host
+  Time device_latency = {};
+  Bandwidth host_bandwidth = {};  ///< between a host and the switch
+  Time host_latency = {};
 };
 Platform plain_network(const PlainNetwork& description);
 

@@ -1,5 +1,7 @@
 #include "sim/core/engine.h"
 
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "sim/core/error.h"
@@ -185,17 +187,16 @@ TEST_CASE("compute slows while a collective of its worker waits, more while it t
 }
 
 TEST_CASE("work that begins in the instant of a launch is timed once") {
-  // 7 ps at 1.5 are 10.5, rounded to 11; were it begun undisturbed and re-timed, it would be so
-  // too, but from a rounded end only by luck: 7 / 1 * 1.5. Three changes in one instant leave no
-  // trace.
+  // At 5 us the second task begins, the collective launches (1.5) and, having one rank, transfers
+  // (3.3): 1 ps at 3.3 is 3 ps. Passing through 1.5 would give 2 ps, re-timed to 4.4 = 4 ps.
   ProgramBuilder builder;
   const auto first = builder.add(work(Lane::compute, 5));
   builder.edge(first, builder.add(collective(0)));
-  builder.add({.work = Time::picoseconds(7), .interference = 1, .lane = Lane::compute});
+  builder.add({.work = Time::picoseconds(1), .interference = 1, .lane = Lane::compute});
   TaskGraph graph = graph_of({builder.build()}, {{.duration = us(1)}});
-  graph.interference.push_back({Factor::of(3), Factor::of(1.5)});
+  graph.interference.push_back({Factor::of(1.5), Factor::of(3.3)});
   const EngineResult result = run(graph, recorded());
-  CHECK((result.tasks[1].end - result.tasks[1].start) == Time::picoseconds(11));
+  CHECK((result.tasks[1].end - result.tasks[1].start) == Time::picoseconds(3));
 }
 
 TEST_CASE("a transfer slows while any participant computes") {
@@ -238,9 +239,9 @@ TEST_CASE("noise: one factor per run, per step and per task") {
   const TaskGraph graph = graph_of({builder.build()});
   EngineOptions options = recorded(2);
   const auto lengths = [&] {
-    std::vector<Time> lengths;
-    for (const TaskSpan& span : run(graph, options).tasks) lengths.push_back(span.end - span.start);
-    return lengths;
+    std::vector<Time> each;
+    for (const TaskSpan& span : run(graph, options).tasks) each.push_back(span.end - span.start);
+    return each;
   };
   SECTION("process: the same all along") {
     options.noise.process = 0.1;
