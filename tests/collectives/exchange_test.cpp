@@ -54,7 +54,7 @@ Time run_on(const Network& network, const TaskGraph& graph, std::uint32_t iterat
 TEST_CASE("ring all-reduce step by step equals the formula, to the picosecond") {
   std::mt19937 random(1);
   for (int trial = 0; trial < 120; ++trial) {
-    const std::uint32_t n = 2 + random() % 9;
+    const auto n = static_cast<std::uint32_t>(2 + random() % 9);
     Collective collective{.bytes = Bytes{static_cast<std::int64_t>(random() % 5'000'000)}};
     collective.step.latency = Time::nanoseconds(static_cast<std::int64_t>(random() % 3000));
     if (random() % 2 == 0) collective.step.reduction = {7'000'000'001};
@@ -72,7 +72,7 @@ TEST_CASE("ring all-reduce step by step equals the formula, to the picosecond") 
 TEST_CASE("broadcast down the chain step by step equals the formula, to the picosecond") {
   std::mt19937 random(2);
   for (int trial = 0; trial < 120; ++trial) {
-    const std::uint32_t n = 2 + random() % 7;
+    const auto n = static_cast<std::uint32_t>(2 + random() % 7);
     Collective collective{.kind = CollectiveKind::broadcast,
                           .bytes = Bytes{static_cast<std::int64_t>(random() % 3'000'000)}};
     collective.step.segment = Bytes{static_cast<std::int64_t>(random() % 1'000'000)};
@@ -144,7 +144,7 @@ TEST_CASE("a share that changes re-times what flows") {
 TEST_CASE("more bandwidth is never slower") {
   std::mt19937 random(3);
   for (int trial = 0; trial < 20; ++trial) {
-    const std::uint32_t n = 2 + random() % 6;
+    const auto n = static_cast<std::uint32_t>(2 + random() % 6);
     const TaskGraph graph =
         only_collectives(n, {{.bytes = Bytes{static_cast<std::int64_t>(random() % 5'000'000)}},
                              {.kind = CollectiveKind::broadcast, .bytes = Bytes{300'000}}});

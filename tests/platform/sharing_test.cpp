@@ -28,15 +28,16 @@ std::vector<Rate> share(const Flows& flows) {
 Flows random_flows(unsigned seed) {
   std::mt19937 random(seed);
   Flows flows;
-  for (unsigned l = 2 + random() % 6; l > 0; --l) flows.links.push_back({100 + random() % 900});
-  for (unsigned f = 1 + random() % 10; f > 0; --f) {
+  const auto below = [&](std::int64_t n) { return static_cast<std::int64_t>(random()) % n; };
+  for (auto l = 2 + below(6); l > 0; --l) flows.links.push_back({100 + below(900)});
+  for (auto f = 1 + below(10); f > 0; --f) {
     std::vector<std::uint32_t> route;
     for (std::uint32_t l = 0; l < flows.links.size(); ++l) {
-      if (random() % 3 == 0) route.push_back(l);
+      if (below(3) == 0) route.push_back(l);
     }
     if (route.empty()) route.push_back(0);
     flows.routes.push_back(route);
-    flows.bounds.push_back({random() % 3 == 0 ? 50 + random() % 300 : 0});
+    flows.bounds.push_back({below(3) == 0 ? 50 + below(300) : 0});
   }
   return flows;
 }
