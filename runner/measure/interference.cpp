@@ -1,6 +1,7 @@
 #include "runner/measure/interference.h"
 
 #include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 
 #include <algorithm>
 

@@ -41,7 +41,7 @@ Tensors state(const Model& model) {
 double squared_distance(const Tensors& a, const Tensors& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const double norm = (a[i] - b[i]).to(at::kDouble).norm().item<double>();
+    const double norm = a[i].sub(b[i]).to(at::kDouble).norm().item<double>();
     sum += norm * norm;
   }
   return sum;
@@ -54,7 +54,7 @@ void train_shards(Model& model, Sgd& sgd, const std::vector<Batch>& shards) {
   const double share = 1.0 / static_cast<double>(shards.size());
   for (const Batch& shard : shards) {
     assign(model.flat_buffers(), before);
-    (model.loss(shard.input, shard.target) * share).backward();
+    model.loss(shard.input, shard.target).mul(share).backward();
     if (kept.empty()) kept = copies(model.flat_buffers());
   }
   assign(model.flat_buffers(), kept);

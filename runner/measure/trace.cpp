@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <sstream>
+
+#include "sim/core/files.h"
+#include "sim/report/trace.h"
 
 namespace lockstep::runner {
 
@@ -50,6 +54,9 @@ void write_measured_timeline(Worker& worker, const std::string& run, const Timel
   for (int rank = 1; rank < worker.size(); ++rank) {
     append_lines(worker.store->get(key(rank), std::chrono::seconds(30)), all);
   }
+  const NamedTimeline measured{.name = "measured", .spans = std::move(all)};
+  write_file(fmt::format("{}/{}.trace.json", worker.options.out, run),
+             to_chrome_trace(std::array{measured}));
 }
 
 }  // namespace lockstep::runner

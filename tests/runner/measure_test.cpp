@@ -1,0 +1,179 @@
+// lockstep-measure as its users start it: a process that starts others.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "sim/core/error.h"
+#include "sim/records/measurement.h"
+#include "sim/records/run.h"
+#include "tests/catch.h"
+#include "tests/records/temporary_folder.h"
+
+namespace lockstep::runner {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::slurp;
+using testing::TemporaryFolder;
+
+class Process {
+ public:
+  Process(const TemporaryFolder& folder, std::vector<std::string> arguments)
+      : errors_(folder.file("stderr")) {
+    arguments.insert(arguments.begin(), LOCKSTEP_MEASURE_BINARY);
+    pid_ = fork();
+    if (pid_ != 0) return;
+    const int out = open(folder.file("stdout").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const int err = open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+    std::vector<char*> words;
+    for (std::string& argument : arguments) words.push_back(argument.data());
+    words.push_back(nullptr);
+    execv(words[0], words.data());
+    _exit(127);
+  }
+
+  pid_t pid() const { return pid_; }
+  int exit_code() {
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::string errors() const { return slurp(errors_); }
+
+ private:
+  std::string errors_;
+  pid_t pid_ = -1;
+};
+
+/// The process of that rank among the children of `launcher`.
+std::optional<pid_t> worker_of(pid_t launcher, int rank) {
+  const std::string base = "/proc/" + std::to_string(launcher);
+  std::istringstream children(slurp(base + "/task/" + std::to_string(launcher) + "/children"));
+  for (pid_t child = 0; children >> child;) {
+    const std::string variables = slurp("/proc/" + std::to_string(child) + "/environ");
+    const std::string wanted = "RANK=" + std::to_string(rank);
+    if (variables.find('\0' + wanted + '\0') != std::string::npos ||
+        variables.starts_with(wanted + '\0')) {
+      return child;
+    }
+  }
+  return std::nullopt;
+}
+
+pid_t wait_for_worker(pid_t launcher, int rank) {
+  for (int i = 0; i < 600; ++i) {
+    if (const auto found = worker_of(launcher, rank)) return *found;
+    std::this_thread::sleep_for(100ms);
+  }
+  FAIL("the launcher starts no worker of rank " << rank);
+  return -1;
+}
+
+std::vector<std::string> small_measurement(const TemporaryFolder& folder) {
+  return {"--model", "small_cnn", "--batch",   "4", "--workers", "2",
+          "--steps", "2",         "--repeats", "1", "-o",        folder.file("out")};
+}
+
+}  // namespace
+
+TEST_CASE("Bad flags are one line and exit code 2") {
+  const TemporaryFolder folder;
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--no-such-flag"},
+        {"--model", "no_such_model", "-o", folder.file("out")},
+        {"--batch", "0"},
+        {"--workers", "two"},
+        {"--strategies", "magic"},
+        {"--data", "imagenet"},
+        {"--out", "/proc/no/such/folder"}}) {
+    Process process(folder, arguments);
+    CHECK(process.exit_code() == 2);
+    const std::string errors = process.errors();
+    CHECK_THAT(errors, StartsWith("lockstep-measure: "));
+    CHECK(std::ranges::count(errors, '\n') == 1);
+  }
+}
+
+TEST_CASE("Two workers measure, train alike, and leave records") {
+  const TemporaryFolder folder;
+  Process process(folder, small_measurement(folder));
+  INFO(process.errors());
+  REQUIRE(process.exit_code() == 0);
+
+  const Measurement measurement = read_measurement(folder.file("out/measurement.json"));
+  CHECK(measurement.profiles.size() == 3);  // alone, and side by side on both ranks
+  CHECK(measurement.collectives.size() == 2);
+  CHECK(measurement.reference > Time{});
+  for (const ProfileSample& sample : measurement.profiles) {
+    Time sum = sample.profile.optimizer.device + sample.profile.step_overhead.device;
+    for (const Layer& layer : sample.profile.layers) {
+      sum += layer.forward.device + layer.backward.device;
+    }
+    CHECK(sum > Time{});
+    CHECK(parameter_bytes(sample.profile) == Bytes{114'186 * 4});
+  }
+
+  const std::vector<Run> runs = read_runs(folder.file("out/runs.json"));
+  REQUIRE(runs.size() == 2);
+  const auto ddp =
+      std::ranges::find(runs, std::string("ddp"), [](const Run& run) { return run.strategy.kind; });
+  REQUIRE(ddp != runs.end());
+  CHECK(ddp->workers == 2);
+  REQUIRE(ddp->parity);
+  CHECK(ddp->parity->relative_l2 <= 1e-4);
+  REQUIRE(ddp->ranks.size() == 2);
+  for (const RunRank& rank : ddp->ranks) {
+    // 456,744 bytes of gradients: less than the first cap of 1 MiB, so one bucket.
+    REQUIRE(rank.buckets.size() == 1);
+    CHECK(rank.buckets[0].bytes == Bytes{114'186 * 4});
+    CHECK(rank.buckets[0].ready <= rank.buckets[0].launch);
+    CHECK(rank.buckets[0].launch < rank.buckets[0].done);
+  }
+}
+
+TEST_CASE("A killed worker is named, the other is stopped, and the exit code is 3") {
+  const TemporaryFolder folder;
+  auto arguments = small_measurement(folder);
+  arguments.insert(arguments.end(), {"--steps", "100000"});
+  Process process(folder, arguments);
+  const pid_t first = wait_for_worker(process.pid(), 0);
+  const pid_t second = wait_for_worker(process.pid(), 1);
+  kill(second, SIGKILL);
+  CHECK(process.exit_code() == 3);
+  CHECK_THAT(process.errors(), Contains("rank 1 was killed by signal 9"));
+  CHECK(kill(first, 0) != 0);
+}
+
+TEST_CASE("A worker that hangs is named") {
+  const TemporaryFolder folder;
+  auto arguments = small_measurement(folder);
+  arguments.insert(arguments.end(), {"--steps", "100000", "--silence", "5"});
+  Process process(folder, arguments);
+  kill(wait_for_worker(process.pid(), 1), SIGSTOP);
+  CHECK(process.exit_code() == 3);
+  CHECK_THAT(process.errors(), Contains("rank 1 has not moved for 5 s"));
+}
+
+TEST_CASE("Ctrl-C ends the workers and is no success") {
+  const TemporaryFolder folder;
+  auto arguments = small_measurement(folder);
+  arguments.insert(arguments.end(), {"--steps", "100000"});
+  Process process(folder, arguments);
+  const pid_t worker = wait_for_worker(process.pid(), 0);
+  kill(process.pid(), SIGINT);
+  CHECK(process.exit_code() == 3);
+  CHECK_THAT(process.errors(), Contains("interrupted"));
+  CHECK(kill(worker, 0) != 0);
+}
+
+}  // namespace lockstep::runner
