@@ -1,6 +1,7 @@
 #include "sim/scenario/point.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -44,6 +45,15 @@ bool has_table(const Calibration& calibration, CollectiveKind kind) {
   });
 }
 
+Bytes smallest_measured(const Calibration& calibration, CollectiveKind kind) {
+  Bytes smallest{std::numeric_limits<std::int64_t>::max()};
+  for (const CollectiveTable& table : calibration.collectives) {
+    if (table.collective != to_string(kind) || table.points.empty()) continue;
+    smallest = std::min(smallest, table.points.front().bytes);
+  }
+  return smallest;
+}
+
 struct MeasuredCost {
   Time device, host;
   Basis basis = Basis::measured;
@@ -59,9 +69,11 @@ MeasuredCost measured_cost(const Calibration& calibration, CollectiveKind kind, 
     return cost;
   }
   const TableCost cost = estimate(calibration.collectives, kind, workers, bytes);
+  // Below the smallest measured size latency is all there is, and that was measured.
+  const bool too_large = cost.beyond_sizes && bytes > smallest_measured(calibration, kind);
   return {.device = cost.device,
           .host = cost.host,
-          .basis = cost.other_workers || cost.beyond_sizes ? Basis::extrapolated : Basis::measured};
+          .basis = cost.other_workers || too_large ? Basis::extrapolated : Basis::measured};
 }
 
 /// What a message costs beside the network: as the table measured on one host has it.
@@ -73,7 +85,7 @@ StepCost message_cost(const Calibration& calibration, CollectiveKind kind, int w
 
 PlainNetwork describe_network(const PlatformOptions& platform, int workers) {
   // Within a host the table's own rate and latency hold, so that its links are no limit.
-  constexpr Bandwidth kNoLimit{1'000'000'000'000'000};
+  constexpr Bandwidth kNoLimit{8'000'000'000'000};
   PlainNetwork plain;
   plain.workers = static_cast<std::uint32_t>(workers);
   plain.devices_per_host = static_cast<std::uint32_t>(devices_per_host(platform, workers));

@@ -113,11 +113,8 @@ double core_slowdown(const Calibration& calibration, int active, Basis& basis) {
 /// What the profile lacks of having `beside` workers around it.
 Profile slowed(const Calibration& calibration, const Profile& measured, int beside, Basis& basis) {
   Profile profile = measured;
-  if (profile.beside == beside) return profile;
-  if (!on_cpu(calibration)) {
-    worsen(basis, beside > profile.beside ? Basis::extrapolated : Basis::interpolated);
-    return profile;
-  }
+  // GPUs share no cores: what one does alone is what it does beside others, but for heat.
+  if (profile.beside == beside || !on_cpu(calibration)) return profile;
   worsen(basis, Basis::interpolated);
   const Factor factor = Factor::of(core_slowdown(calibration, beside, basis) /
                                    core_slowdown(calibration, profile.beside, basis));
