@@ -5,7 +5,6 @@ strict ones).
 """
 
 import json
-import math
 
 from .errors import InputError
 
@@ -88,7 +87,7 @@ class Node:
         value = node.value
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise node.error(f"{_show(value)} is not a number")
-        if not math.isfinite(value) or abs(value) > LARGEST_NUMBER:
+        if not abs(value) <= LARGEST_NUMBER:  # nor is NaN
             raise node.error("the number is not finite or too large", f"at most {LARGEST_NUMBER:g}")
         if low is not None and value < low:
             raise node.error(f"{_show(value)} is too small", f"at least {low:g}")
@@ -104,9 +103,7 @@ class Node:
         return int(value)
 
     def texts(self, key):
-        """An object of names and texts, as environments are; {} where it is absent."""
-        if not self.has(key):
-            return {}
+        """An object of names and texts, as environments are."""
         node = self.at(key)
         return {name: node.text(name) for name in node._object()}
 

@@ -8,7 +8,7 @@ from . import tables
 from .accuracy import FAR, NEAR, counted, flat, point_name
 from .curves import full_label
 from .numbers import number, percent, signed
-from .scaling import BAND
+from .scaling import BAND, family, rows
 
 CSS = """
 :root { color-scheme: light; }
@@ -31,7 +31,7 @@ thead small { display: block; font-weight: 400; }
 tbody tr { border-bottom: 1px solid #ddd; }
 th:first-child { text-align: left; padding-left: 0; }
 tbody th { font-weight: 400; }
-tr.miss td:nth-last-child(4), tr.miss td:nth-last-child(3), tr.miss th { color: #a33c00; font-weight: 600; }
+tr.miss td:nth-child(4), tr.miss td:nth-child(5), tr.miss th { color: #a33c00; font-weight: 600; }
 tr.aside { color: #666; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; font-size: .9rem; }
 dt { color: #555; } dd { margin: 0; overflow-wrap: anywhere; }
@@ -73,11 +73,12 @@ def page(title, records, curves, figures):
                  for v in records.validations for g in v.groups]
     if curves:
         body += ["<h2>Scaling</h2>", *_images(figures, "scaling"), _caption_scaling(records)]
-        body += [f"<h3>{tables.curve_name(c)}</h3>" + tables.scaling(c) for c in curves]
-    if any(p.predicted for c in curves for p in c.points):
+        body += [f"<h3>{escape(family(row))}</h3>" + tables.scaling(row) for row in rows(curves)]
+    predicted = [c for c in curves if any(p.predicted for p in c.points)]
+    if predicted:
         body += ["<h2>Where a step goes</h2>", *_images(figures, "breakdown"), _caption_breakdown()]
-        body += [f"<h3>{tables.curve_name(c)}</h3>" + tables.breakdown(c) for c in curves
-                 if any(p.predicted for p in c.points)]
+        body += [f"<h3>{escape(family(row))}</h3>" + tables.breakdown(row)
+                 for row in rows(predicted)]
     body += _origins(records)
     body.append("<h2>Words</h2>" + _definitions(WORDS))
     return ("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

@@ -35,12 +35,15 @@ def figures(curves, narrow=False):
         yield _figure(all_rows[first:first + ROWS], narrow)
 
 
+def family(row):
+    return f"{row[0].setup.model}, {'weak' if row[0].weak else 'strong'} scaling"
+
+
 def title(row):
     """What the row shows, in one line: how far its curves get."""
-    kind = "weak" if row[0].weak else "strong"
     most = max(curve.points[-1].workers for curve in row)
     last = [(c, c.points[-1]) for c in row if c.points[-1].workers == most]
-    head = f"{row[0].setup.model}, {kind} scaling"
+    head = family(row)
     if most == 1:
         return f"{head}: one worker"
     predicted = [p.predicted.speedup for _, p in last if p.predicted]

@@ -3,7 +3,7 @@
 from html import escape
 
 from .accuracy import NEAR
-from .curves import full_label, measured_speedup, measured_throughput
+from .curves import labels, measured_speedup, measured_throughput
 from .numbers import ms, number, percent, signed
 from .records import PARTS
 
@@ -24,13 +24,15 @@ def _with(value, low, high):
     return f"{value} <small>{low}\u2013{high}</small>"
 
 
-def scaling(curve):
-    """Predicted, and measured where it is, for each number of workers."""
-    head = ["workers", "batch a worker", "predicted step, ms <small>p10\u2013p90</small>", "± 1 s.d.",
+def scaling(curves):
+    """Predicted, and measured where it is, for each number of workers of curves that belong
+    together."""
+    head = ["curve", "n", "batch", "predicted step, ms <small>p10\u2013p90</small>", "± 1 s.d.",
             "measured step, ms <small>range</small>", "error", "samples/s predicted", "measured",
             "speed-up predicted", "measured", "efficiency predicted", "measured", "rests on",
             "bound by"]
-    rows = [_scaling_row(curve, point) for point in curve.points]
+    rows = [[escape(name), *_scaling_row(curve, point)]
+            for curve, name in zip(curves, labels(curves)) for point in curve.points]
     kept = [i for i in range(len(head)) if any(row[i] for row in rows)]
     return table([head[i] for i in kept], [[row[i] for i in kept] for row in rows])
 
@@ -54,15 +56,16 @@ def _scaling_row(curve, point):
     return row
 
 
-def breakdown(curve):
-    head = ["workers", "step, ms", *PARTS, "hidden (beside)"]
+def breakdown(curves):
+    head = ["curve", "n", "step, ms", *PARTS, "hidden (beside)"]
     rows = []
-    for point in (p for p in curve.points if p.predicted):
-        parts = point.predicted.breakdown
-        step = sum(parts[name] for name in PARTS)
-        rows.append([str(point.workers), ms(step)] + [
-            f"{ms(parts[name])} <small>{100 * parts[name] / (step or 1):.0f} %</small>"
-            if parts[name] else "0" for name in (*PARTS, "hidden")])
+    for curve, name in zip(curves, labels(curves)):
+        for point in (p for p in curve.points if p.predicted):
+            parts = point.predicted.breakdown
+            step = sum(parts[name] for name in PARTS)
+            rows.append([escape(name), str(point.workers), ms(step)] + [
+                f"{ms(parts[part])} <small>{100 * parts[part] / (step or 1):.0f} %</small>"
+                if parts[part] else "0" for part in (*PARTS, "hidden")])
     return table(head, rows)
 
 
@@ -80,22 +83,18 @@ def summary(validations):
 
 def validation(group):
     """Every point with its signed error; misses and what is left out of the mean are marked."""
-    head = ["configuration", "n", "batch", "predicted, ms", "measured, ms",
-            "at calibration's speed", "range of repeats", "error", "", "rests on", "bound by"]
+    head = ["configuration", "n", "batch", "error", "", "predicted, ms", "measured, ms",
+            "at calibration's speed", "range of repeats", "rests on", "bound by"]
     rows, marks = [], []
     for p in group.points:
         name = ", ".join(filter(None, (p.model, p.strategy, "graph" if p.graph else "",
                                        "not synchronised" if p.sync == "none" else "")))
-        notes = ["unstable" if not p.stable else "", "n = 1" if p.workers == 1 else "",
-                 "miss" if abs(p.error) > NEAR else ""]
-        marks.append("miss" if notes[2] else "aside" if notes[0] or notes[1] else "")
-        rows.append([escape(name), str(p.workers), str(p.batch), ms(p.predicted), ms(p.measured),
-                     ms(p.measured_normalised), percent(p.repeat_spread), signed(p.error) + " %",
-                     ", ".join(filter(None, notes)), p.basis,
+        miss = abs(p.error) > NEAR
+        notes = ["miss" if miss else "", "unstable" if not p.stable else "",
+                 "n = 1" if p.workers == 1 else ""]
+        marks.append("miss" if miss else "aside" if any(notes) else "")
+        rows.append([escape(name), str(p.workers), str(p.batch), signed(p.error) + " %",
+                     ", ".join(filter(None, notes)), ms(p.predicted), ms(p.measured),
+                     ms(p.measured_normalised), percent(p.repeat_spread), p.basis,
                      "host" if p.host_bound else "device"])
     return table(head, rows, marks)
-
-
-def curve_name(curve):
-    name = full_label(curve)
-    return escape(f"{name}: {curve.scenario}" if curve.scenario else name)

@@ -1,0 +1,341 @@
+"""The figures and the report. Drawing takes a second a figure, so what only concerns the tables is
+asked of the report without its figures."""
+
+import contextlib
+import io
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "plots"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import examples  # noqa: E402
+from lockstep_plots import report  # noqa: E402
+from lockstep_plots.__main__ import main  # noqa: E402
+from lockstep_plots.curves import build_curves  # noqa: E402
+from lockstep_plots.records import read_records  # noqa: E402
+
+
+def call(*arguments):
+    """(exit code, stdout, stderr) of the command, in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(a) for a in arguments])
+    return code, out.getvalue(), err.getvalue()
+
+
+def figure_files(*names):
+    return {f"{name}.{form}" for name in names for form in ("png", "svg", "pdf")}
+
+
+def cells(html):
+    """The text of each row of each table, cells parted by "|"."""
+    rows = re.findall(r"<tr.*?</tr>", html)
+    return ["|".join(re.sub(r"<[^>]*>", "", c) for c in re.findall(r"<t[hd].*?</t[hd]>", row))
+            for row in rows]
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self):
+        held = tempfile.TemporaryDirectory()
+        self.addCleanup(held.cleanup)
+        self.folder = Path(held.name)
+        self.out = self.folder / "made" / "out"
+
+    def draw(self, **documents):
+        """Draws the documents; returns the report."""
+        code, said, err = call(*examples.write(self.folder, **documents), "-o", self.out)
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("report.html", said)
+        return (self.out / "report.html").read_text(encoding="utf-8")
+
+    def tables(self, **documents):
+        """The report of the documents without its figures."""
+        records = read_records(examples.write(self.folder, **documents))
+        return report.page("title", records, build_curves(records), {}).decode("utf-8")
+
+    def names(self):
+        return set(os.listdir(self.out))
+
+
+class Figures(InFolder):
+    def test_the_demo_gives_every_figure_and_a_report_with_its_numbers(self):
+        html = self.draw(**examples.demo())
+        self.assertEqual(self.names(), {"report.html"} | figure_files(
+            "scaling", "breakdown", "accuracy", "errors"))
+        start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF", "html": b"<!DOCTYPE"}
+        for path in self.out.iterdir():
+            data = path.read_bytes()
+            self.assertTrue(data.startswith(start[path.suffix[1:]]), path.name)
+            self.assertNotIn(b"CreationDate", data)
+            if path.suffix == ".svg":
+                xml.etree.ElementTree.fromstring(data)
+        self.assertEqual(html.count("<img "), 4)
+        self.assertEqual(re.findall(r'(?:src|srcset|href)="(?!data:)[^"]*', html), [])
+        self.assertNotIn("@import", html)
+        self.assertNotIn("<script", html)
+
+    def test_a_single_point(self):
+        for name, document in (("one", examples.result(workers=(1,))),
+                               ("four", examples.result(workers=(4,)))):
+            with self.subTest(name):
+                self.draw(r=document)
+                self.assertEqual(self.names(),
+                                 {"report.html"} | figure_files("scaling", "breakdown"))
+
+    def test_a_hundred_points(self):
+        html = self.draw(r=examples.result(workers=range(1, 101)))
+        self.assertEqual(sum("\u2013" in row for row in cells(html)), 100 + 1)  # and the head
+
+    def test_a_hundred_errors_go_on_pages(self):
+        points = [examples.validation_point(batch=b, workers=n, error=0.001 * b)
+                  for b in range(1, 26) for n in (1, 2, 4, 8)]
+        self.draw(v=examples.validation(examples.group("cpu", *points)))
+        self.assertEqual(self.names(), {"report.html"} | figure_files(
+            "accuracy", "errors", "errors-2", "errors-3"))
+
+    def test_runs_alone_and_a_calibration_alone(self):
+        self.draw(u=examples.runs(examples.run(workers=1), examples.run()))
+        self.assertEqual(self.names(), {"report.html"} | figure_files("scaling"))
+        (self.out / "report.html").unlink()
+        html = self.draw(c=examples.calibration())
+        self.assertIn("cpu-2-cores", html)
+
+    def test_ticks_stand_at_numbers_that_are_there_and_never_touch(self):
+        from lockstep_plots.style import thinned
+        self.assertEqual(thinned([1, 2, 4, 8, 16, 64, 256], math.log2, 1.7),
+                         [1, 2, 4, 8, 16, 64, 256])
+        self.assertEqual(thinned(list(range(1, 101)), float, 6.6),
+                         [1, *range(5, 100, 5), 100])
+        self.assertEqual(thinned([1, 3, 7], float, 3), [1, 3, 7])
+        kept = thinned(list(range(1, 101)), math.log2, 1.7)
+        self.assertNotIn(64, kept)  # its label would touch that of 100
+        self.assertEqual(kept[-2:], [32, 100])
+
+
+class Report(InFolder):
+    def test_the_numbers_of_the_demo(self):
+        html = self.tables(**examples.demo())
+        # counted are the 3 stable points with n = 2: (3.4 + 6.2 + 11.7) / 3 = 7.1
+        self.assertIn("cpu|8|3|7.1 %|11.7 %|2", cells(html))
+        # predicted 22 ms x (32 + 1.92) = 746.24 ms; measured at the calibration's speed
+        # 746.24 / (1 - 0.117) = 845.1, as it was 10 % more: 929.6; the error is a miss
+        self.assertIn("vgg11, ddp|2|32|\u221211.7 %|miss|746|930|845|4.0 %|measured|host",
+                      cells(html))
+        for text in ("2-core virtual machine", "2026-01-02T03:04:05Z", "torch 2.11.0",
+                     "lockstep-measure --models small_cnn,vgg11", "all_reduce over loopback",
+                     "relative L2 of 3.1e-07"):
+            self.assertIn(text, html)
+
+    def test_measured_points_are_normalised_by_the_speed_index(self):
+        # Repeats 0.98, 1.01, 1.04 x 746.24 ms, each measured while the reference kernel took
+        # 1.1 ms instead of the calibration's 1.0: normalised median 753.7, error 1 / 1.01 - 1.
+        html = self.tables(r=examples.result(), u=examples.run(), c=examples.calibration())
+        row = next(r for r in cells(html) if "754 731\u2013776" in r)
+        self.assertIn("|\u22121.0 %|", row)
+        # without the calibration the times stay as they were, and the report says so
+        raw = self.tables(r=examples.result(), u=examples.run())
+        self.assertTrue(any("829 804\u2013854" in r for r in cells(raw)))
+        self.assertIn("not corrected for drift", raw)
+
+    def test_a_configuration_measured_twice_pools_its_repeats(self):
+        # medians 0.98, 1.01, 1.04, 1.10 x 746.24 ms: median 1.025 x, from 0.98 to 1.10
+        html = self.tables(r=examples.result(), c=examples.calibration(), u=examples.runs(
+            examples.run(), examples.run(factors=(1.10,))))
+        self.assertTrue(any("765 731\u2013821" in r for r in cells(html)))
+
+    def test_a_measured_speed_up_needs_a_measured_single_worker(self):
+        # speed-up = 2 x 704 / (1.01 x 746.24) = 1.868 when n = 1 took what was predicted
+        both = [examples.run(workers=1, factors=(1, 1, 1)), examples.run()]
+        based = self.tables(r=examples.result(), u=examples.runs(*both), c=examples.calibration())
+        self.assertTrue(any("|1.89|1.87|" in r for r in cells(based)))
+        alone = self.tables(r=examples.result(), u=both[1], c=examples.calibration())
+        self.assertFalse(any("|1.89|1.87|" in r for r in cells(alone)))
+        self.assertTrue(any("754 731\u2013776" in r for r in cells(alone)))
+
+    def test_only_like_runs_stand_beside_a_prediction(self):
+        shown = "measured step, ms"
+        self.assertIn(shown, self.tables(r=examples.result(), u=examples.run()))
+        for change in ({"sync": "none"}, {"graph": True}, {"precision": "bf16"},
+                       {"calibration": "another visit"}, {"model": "small_cnn"},
+                       {"batch_per_worker": 16}):
+            with self.subTest(change):
+                html = self.tables(r=examples.result(), u=examples.run(**change))
+                self.assertNotIn(shown, html)
+
+    def test_a_summary_for_each_group_of_a_validation(self):
+        html = self.tables(v=examples.validation(
+            examples.group("graph", examples.validation_point(error=0.012, graph=True)),
+            examples.group("host_bound", examples.validation_point(error=-0.06))))
+        self.assertIn("graph|1|1|1.2 %|1.2 %|0", cells(html))
+        self.assertIn("host_bound|1|1|6.0 %|6.0 %|1", cells(html))
+
+    def test_a_validation_gives_results_their_measured_points(self):
+        html = self.tables(r=examples.result(), v=examples.validation(
+            examples.group("cpu", examples.validation_point(error=-0.031, spread=0.04))))
+        # 746.24 / 0.969 = 770.1, half the spread on either side: 754.7 and 785.5
+        self.assertTrue(any("770 755\u2013786" in r for r in cells(html)))
+
+    def test_without_measured_runs_the_report_says_so(self):
+        html = self.tables(r=examples.result(workers=(1, 2, 4, 256)))
+        self.assertIn("No measured run", html)
+        self.assertTrue(any(r.endswith("|extrapolated|host") for r in cells(html)))
+
+    def test_nothing_to_compare(self):
+        html = self.tables(v=examples.validation(examples.group("empty")), u=examples.run(
+            repeats=[], failure={"rank": 1, "what": "killed <9>", "after_steps": 4}))
+        self.assertIn("empty|0|0|||0", cells(html))
+        self.assertIn("killed &lt;9&gt;", html)
+
+    def test_strong_scaling_of_a_batch_that_does_not_divide(self):
+        # 32 samples over 3 workers: 11 on the fullest, yet 32 a step, not 33
+        run = examples.run(workers=3, batch=11, factors=(1, 1, 1))
+        html = self.tables(r=examples.result(workers=(1, 3), weak=False), u=run,
+                           c=examples.calibration())
+        # step 22 ms x (11 + 1.92 x log2 3) = 308.9 ms: 32 / 0.3089 s = 103.6 samples a second
+        self.assertTrue(any("|104|" in row for row in cells(html)))
+
+    def test_names_are_text_not_markup(self):
+        html = self.tables(r={**examples.result(), "model": "<b>&", "calibration": "<i>"},
+                           c=examples.calibration(id="<i>"))
+        self.assertNotIn("<i>", html)
+        self.assertIn("&lt;i&gt;", html)
+        self.assertIn("&lt;b&gt;&amp;", html)
+
+
+class Repeatable(InFolder):
+    def test_the_same_bytes_in_another_process(self):
+        documents = {"r": examples.result(workers=(1, 2)), "u": examples.run(),
+                     "v": examples.validation(examples.group("g", examples.validation_point()))}
+        self.draw(**documents)
+        again = self.folder / "again"
+        subprocess.run([sys.executable, "-m", "lockstep_plots",
+                        *(self.folder / f"{name}.json" for name in documents), "-o", again],
+                       check=True, capture_output=True, cwd=self.folder,
+                       env={**os.environ, "PYTHONPATH": str(ROOT / "plots"),
+                            "PYTHONHASHSEED": "7"})
+        self.assertEqual(self.names(), set(os.listdir(again)))
+        self.assertEqual([n for n in sorted(self.names())
+                          if (self.out / n).read_bytes() != (again / n).read_bytes()], [])
+
+
+class BadInput(InFolder):
+    def refused(self, *paths):
+        """The one line on stderr; nothing was written."""
+        code, said, err = call(*paths, "-o", self.out)
+        self.assertEqual((code, said), (2, ""), err)
+        self.assertEqual(err.count("\n"), 1, err)
+        self.assertFalse(self.out.parent.exists())
+        return err
+
+    def refused_document(self, document, good=True):
+        paths = examples.write(self.folder, bad=document, **(
+            {"good": examples.result()} if good else {}))
+        return self.refused(*reversed(paths)).removeprefix(f"{self.folder}/bad.json")
+
+    def test_missing_file(self):
+        self.assertIn("none.json: cannot be read", self.refused(self.folder / "none.json"))
+
+    def test_folder(self):
+        self.assertIn("cannot be read", self.refused(self.folder))
+
+    def test_empty_truncated_and_not_text(self):
+        path = self.folder / "bad.json"
+        text = json.dumps(examples.result(), indent=1)
+        for data, said in ((b"", "is empty"), (b" \n", "is empty"), (text[:700].encode(), ":"),
+                           (b"\xff\xfe{}", "UTF-8"), (b"[" * 100000, "not JSON"),
+                           (b"1" * 5000, "not JSON"), (b"[]", "/: [] is not an object")):
+            with self.subTest(data[:10]):
+                path.write_bytes(data)
+                self.assertIn(said, self.refused(path))
+
+    def test_truncated_says_line_and_column(self):
+        path = self.folder / "bad.json"
+        path.write_text('{"format": 1,\n "kind": ')
+        self.assertRegex(self.refused(path), r"bad\.json:2:\d+: is not JSON")
+
+    def test_wrong_kind_and_unknown_format(self):
+        self.assertIn(': /kind: kind "trace"', self.refused_document({"format": 1, "kind": "trace"}))
+        self.assertIn("lockstep calibrate", self.refused_document(
+            {"format": 1, "kind": "measurement"}))
+        self.assertIn(": /format: format 2", self.refused_document({"format": 2, "kind": "result"}))
+        self.assertIn('key "format" is missing', self.refused_document({"kind": "result"}))
+        self.assertIn('key "kind" is missing', self.refused_document({"format": 1}))
+
+    def test_every_key_of_a_record_that_is_read_is_needed(self):
+        documents = {"result": examples.result(), "run": examples.run(),
+                     "validation": examples.validation(
+                         examples.group("g", examples.validation_point())),
+                     "calibration": examples.calibration()}
+        unread = {"dataset", "ranks", "structures", "collectives", "copies", "interference",
+                  "cores", "launch_queue", "parity", "failure"}
+        for kind, document in documents.items():
+            for key in document.keys() - unread:
+                with self.subTest(kind=kind, key=key):
+                    broken = {k: v for k, v in document.items() if k != key}
+                    self.assertIn(f'key "{key}" is missing', self.refused_document(broken))
+
+    def test_wrong_values_are_named_by_pointer(self):
+        for key, value, said in (
+                ("workers", 0, "/points/1/workers: 0 is too small"),
+                ("workers", 1.5, "/points/1/workers: 1.5 is not a whole number"),
+                ("workers", "2", '/points/1/workers: "2" is not a number'),
+                ("workers", True, "/points/1/workers: true is not a number"),
+                ("throughput", float("nan"), "/points/1/throughput: the number is not finite"),
+                ("throughput", float("inf"), "/points/1/throughput: the number is not finite"),
+                ("throughput", 10**400, "/points/1/throughput: the number is not finite"),
+                ("throughput", -1, "/points/1/throughput: -1 is too small"),
+                ("speedup", None, "/points/1/speedup: null is not a number"),
+                ("basis", "guessed", '/points/1/basis: "guessed" is not known'),
+                ("host_bound", 1, "/points/1/host_bound: 1 is not a flag"),
+                ("strategy", 3, "/points/1/strategy: 3 is not text"),
+                ("step_ns", 3, "/points/1/step_ns: 3 is not an object"),
+                ("step_ns", {}, '/points/1/step_ns: key "mean" is missing')):
+            with self.subTest(key=key, value=str(value)[:10]):
+                document = examples.result()
+                document["points"][1][key] = value
+                self.assertIn(said, self.refused_document(document))
+        self.assertIn("/points: has no points", self.refused_document(
+            examples.result(points=[])))
+
+    def test_duplicate_key(self):
+        path = self.folder / "bad.json"
+        text = json.dumps(examples.result())
+        path.write_text(text.replace('"fit": 0.02', '"fit": 0.02, "fit": 0.03', 1))
+        self.assertIn('/points/0/uncertainty: key "fit" appears twice', self.refused(path))
+
+    def test_a_line_break_in_a_name_stays_one_line(self):
+        self.assertIn("tra ce", self.refused_document({"format": 1, "kind": "tra\nce"}))
+
+    def test_a_file_where_the_folder_should_be(self):
+        paths = examples.write(self.folder, r=examples.result(workers=(1,)))
+        (self.folder / "made").write_text("mine")
+        code, _, err = call(*paths, "-o", self.out)
+        self.assertEqual((code, err.count("\n")), (2, 1))
+        self.assertEqual((self.folder / "made").read_text(), "mine")
+
+    def test_what_was_there_stays_when_writing_fails(self):
+        paths = examples.write(self.folder, r=examples.result(workers=(1,)))
+        self.out.mkdir(parents=True)
+        (self.out / "report.html").mkdir()  # cannot be replaced by a file
+        code, _, err = call(*paths, "-o", self.out)
+        self.assertEqual((code, err.count("\n")), (3, 1), err)
+        self.assertEqual([n for n in os.listdir(self.out) if n.endswith(".tmp")], [])
+
+    def test_no_arguments_is_bad_input(self):
+        with self.assertRaises(SystemExit) as stopped, contextlib.redirect_stderr(io.StringIO()):
+            main([])
+        self.assertEqual(stopped.exception.code, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
