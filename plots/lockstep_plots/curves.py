@@ -105,14 +105,20 @@ def _curves_of(result, find):
 
     setup = Setup(result.model, result.calibration, result.precision, result.sync, result.graph)
     points = sorted(result.points, key=lambda p: p.workers)
-    total = 0 if result.weak else min(p.workers * p.batch for p in points)
+
+    def samples(point):
+        """Shares of an uneven batch differ, so workers x batch may be more than the total."""
+        if result.weak:
+            return point.workers * point.batch
+        return max(1, round(point.throughput * point.step.mean / 1e9))
+
     alone = [p for p in points if p.strategy == "single"]
     for name in dict.fromkeys(key(p) for p in points if p.strategy != "single") or \
             dict.fromkeys(map(key, alone)):
         own = [p for p in points if key(p) == name]
         start = [p for p in alone if name[1] in (0, p.batch)] if own[0].workers > 1 else []
         yield Curve(result.scenario, setup, result.weak, name[0], tuple(
-            CurvePoint(p.workers, p.batch, total or p.workers * p.batch, p,
+            CurvePoint(p.workers, p.batch, samples(p), p,
                        find(setup, p.strategy, p.batch, p.workers)) for p in start[:1] + own))
 
 

@@ -212,10 +212,6 @@ def _result_point(node):
 
 
 def _run(node):
-    repeats = tuple(_repeat(repeat) for repeat in node.items("repeats"))
-    failure = node.at("failure").text("what") if node.has("failure") else ""
-    if not repeats and not failure:
-        raise node.at("repeats").error("has no repeats", "measure it again")
     return Run(
         id=node.text("id"),
         origin=_origin(node),
@@ -228,9 +224,9 @@ def _run(node):
         sync=_choice(node, "sync", SYNCS),
         graph=node.flag("graph"),
         stable=node.flag("stable"),
-        repeats=repeats,
+        repeats=tuple(_repeat(repeat) for repeat in node.items("repeats")),
         parity=node.at("parity").number("relative_l2", low=0) if node.has("parity") else None,
-        failure=failure)
+        failure=node.at("failure").text("what") if node.has("failure") else "")
 
 
 def _repeat(node):

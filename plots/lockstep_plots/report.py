@@ -140,8 +140,8 @@ def _caption_scaling(records):
     return _caption(
         f"Lines are predictions, their bands ± {BAND} standard deviations of repeat, fit and drawn "
         "noise together. Points are measured: the median over repeats, bars from the fastest "
-        "repeat to the slowest. A measured speed-up is over the median of the measured single "
-        "worker." + raw)
+        "repeat to the slowest. Measured throughput is that of the median step; a measured "
+        "speed-up is over the median of the measured single worker." + raw)
 
 
 def _caption_breakdown():

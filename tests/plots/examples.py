@@ -38,7 +38,7 @@ def result_point(model, batch, workers, weak=True, basis="measured"):
     share = batch if weak else max(1, -(-batch // workers))
     alone = step_ns(model, batch, 1)
     step = step_ns(model, share, workers)
-    throughput = share * workers / step * 1e9
+    throughput = (batch * workers if weak else batch) / step * 1e9
     speedup = throughput / (batch / alone * 1e9)
     compute = BASE_NS[model] * share
     waiting = (step - compute) // 4
