@@ -13,7 +13,6 @@ namespace {
 
 constexpr auto kHost = static_cast<std::uint32_t>(Lane::host);
 constexpr auto kCompute = static_cast<std::uint32_t>(Lane::compute);
-constexpr auto kCommunication = static_cast<std::uint32_t>(Lane::communication);
 constexpr auto kLoader = static_cast<std::uint32_t>(Lane::loader);
 
 static_assert(std::has_single_bit(kIterationWindow));

@@ -58,13 +58,13 @@ class TreeBuilder {
       if (key.kind != ConfigNode::Kind::scalar) {
         throw InputError(key.at, "", "a key must be a plain word");
       }
-      for (const auto& [earlier, value] : result.entries) {
+      for (const ConfigNode& earlier : result.keys) {
         if (earlier.scalar != key.scalar) continue;
         throw InputError(key.at, key.scalar, "given twice",
                          fmt::format("the first is in line {}", earlier.at.line));
       }
-      ConfigNode value = copy(entry.second, depth + 1);
-      result.entries.emplace_back(std::move(key), std::move(value));
+      result.items.push_back(copy(entry.second, depth + 1));
+      result.keys.push_back(std::move(key));
     }
   }
 
@@ -117,13 +117,13 @@ ConfigNode& child(ConfigNode& map, const std::string& key, const Location& at) {
   if (map.kind != ConfigNode::Kind::map) {
     throw InputError(at, key, "the path leads through a value that has no keys");
   }
-  auto found = std::ranges::find_if(
-      map.entries, [&key](const auto& entry) { return entry.first.scalar == key; });
-  if (found != map.entries.end()) return found->second;
-  ConfigNode name{
-      .kind = ConfigNode::Kind::scalar, .at = at, .scalar = key, .items = {}, .entries = {}};
-  map.entries.emplace_back(std::move(name), ConfigNode{});
-  return map.entries.back().second;
+  const auto found = std::ranges::find(map.keys, key, &ConfigNode::scalar);
+  if (found != map.keys.end()) {
+    return map.items[static_cast<std::size_t>(found - map.keys.begin())];
+  }
+  map.keys.push_back(
+      {.kind = ConfigNode::Kind::scalar, .at = at, .scalar = key, .keys = {}, .items = {}});
+  return map.items.emplace_back();
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "sim/core/error.h"
@@ -15,8 +14,8 @@ struct ConfigNode {
   Kind kind = Kind::null;
   Location at;
   std::string scalar;
-  std::vector<ConfigNode> items;                           ///< of a list
-  std::vector<std::pair<ConfigNode, ConfigNode>> entries;  ///< of a map: key, value
+  std::vector<ConfigNode> keys;   ///< of a map: scalars, each naming the item of its place
+  std::vector<ConfigNode> items;  ///< of a list, or the values of a map
 };
 
 /// Reads YAML; duplicate keys, more than one document and files that are too large, too deep or

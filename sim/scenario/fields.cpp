@@ -91,10 +91,9 @@ std::string Fields::name_of(std::string_view key) const {
 
 const ConfigNode* Fields::find(std::string_view key) {
   asked_.emplace_back(key);
-  for (const auto& [name, value] : map_.entries) {
-    if (name.scalar == key) return &value;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(map_.keys, key, &ConfigNode::scalar);
+  if (found == map_.keys.end()) return nullptr;
+  return &map_.items[static_cast<std::size_t>(found - map_.keys.begin())];
 }
 
 const ConfigNode& Fields::require(std::string_view key, std::string_view example) {
@@ -103,7 +102,7 @@ const ConfigNode& Fields::require(std::string_view key, std::string_view example
 }
 
 void Fields::finish() const {
-  for (const auto& [key, value] : map_.entries) {
+  for (const ConfigNode& key : map_.keys) {
     if (std::ranges::find(asked_, key.scalar) != asked_.end()) continue;
     const std::string meant = nearest_word(key.scalar, asked_);
     throw InputError(key.at, name_of(shown(key.scalar)), "unknown key",
