@@ -32,8 +32,12 @@ EngineOptions engine_options(const Scenario& scenario, const Calibration& calibr
   options.seed = scenario.seed;
   if (scenario.noise) {
     // The factor of a whole process shifts all steps of a run alike: it is what repeats differ by,
-    // and stands in the uncertainty, not in the steps.
-    options.noise = {.process = 0, .step = calibration.noise.step, .task = calibration.noise.task};
+    // and stands in the uncertainty, not in the steps. Steps of one profile vary in their own way:
+    // a recorded graph hardly at all.
+    const double own = point.workload.profiles.front().spread_between_steps;
+    options.noise = {.process = 0,
+                     .step = own > 0 ? own : calibration.noise.step,
+                     .task = calibration.noise.task};
   }
   options.slowdowns = point.slowdowns;
   options.network = point.network.get();

@@ -94,6 +94,7 @@ void describe(Io& io, Described<Io, CollectiveTable>& table) {
   io.field("points", table.points);
   io.field("environment", table.environment);
   if constexpr (Io::kReading) {
+    if (table.points.empty()) io.at().child("points").fail("a table without points");
     for (std::size_t i = 1; i < table.points.size(); ++i) {
       if (table.points[i].bytes <= table.points[i - 1].bytes) {
         io.at().child("points").child(i).fail("bytes do not ascend", "sort the points by bytes");

@@ -140,6 +140,9 @@ ConfigNode parse_yaml(const std::string& text, const std::string& file) {
 
 ConfigNode read_yaml(const std::string& file) {
   const Location whole{.file = file, .line = 0, .column = 0, .pointer = {}};
+  if (std::filesystem::is_directory(file)) {
+    throw InputError(whole, "", "is a folder", "name a file in it");
+  }
   if (!std::filesystem::is_regular_file(file)) throw InputError(whole, "", "no such file");
   std::ifstream stream(file, std::ios::binary);
   std::string text(kMostBytes + 1, '\0');

@@ -107,10 +107,12 @@ class RandomRecords {
   CollectiveTable collective_table() {
     CollectiveTable out{text(), text(), text(), count(1, 8), text(), {}, environment()};
     std::int64_t size = 0;
-    out.points = list<CollectivePoint>([&] {
-      size += count(1, 1'000'000);
-      return CollectivePoint{{size}, time(), time(), time(), time()};
-    });
+    out.points = list<CollectivePoint>(
+        [&] {
+          size += count(1, 1'000'000);
+          return CollectivePoint{{size}, time(), time(), time(), time()};
+        },
+        1);
     return out;
   }
   CopyTable copy_table() {

@@ -1,0 +1,69 @@
+#include "calibration/calibrate.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "calibration/fit_profiles.h"
+#include "calibration/fit_tables.h"
+#include "calibration/robust.h"
+#include "calibration/speed.h"
+#include "sim/core/error.h"
+
+namespace lockstep {
+namespace {
+
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+/// All samples in one measurement; the rest is the first one's.
+Measurement together(const std::vector<Measurement>& measurements) {
+  if (measurements.empty()) throw InputError({}, "", "no measurement given", "give at least one");
+  Measurement all = measurements.front();
+  std::vector<Time> references{all.reference};
+  for (std::size_t i = 1; i < measurements.size(); ++i) {
+    const Measurement& next = measurements[i];
+    if (next.id != all.id) {
+      throw InputError(
+          {}, "",
+          fmt::format("measurements of different visits: \"{}\" and \"{}\"", all.id, next.id),
+          "calibrate each visit on its own");
+    }
+    references.push_back(next.reference);
+    all.launch_queue = std::max(all.launch_queue, next.launch_queue);
+    append(all.profiles, next.profiles);
+    append(all.collectives, next.collectives);
+    append(all.copies, next.copies);
+    append(all.interference, next.interference);
+    append(all.cores, next.cores);
+  }
+  all.reference = median(std::move(references));
+  return all;
+}
+
+}  // namespace
+
+Calibration calibrate(const std::vector<Measurement>& measurements) {
+  const Measurement all = together(measurements);
+  if (all.profiles.empty()) {
+    throw InputError({}, "", fmt::format("measurement \"{}\" holds no profile", all.id),
+                     "measure at least one model with the strategy single");
+  }
+  const Speed speed(all.reference, all.origin.machine);
+  Calibration result;
+  result.id = all.id;
+  result.origin = all.origin;
+  result.reference = all.reference;
+  result.launch_queue = all.launch_queue;
+  result.profiles = fit_profiles(all.profiles, speed, all.launch_queue, result.fits);
+  result.collectives = fit_collectives(all.collectives, speed, result.fits);
+  result.copies = fit_copies(all.copies);
+  result.interference = fit_interference(all.interference, result.fits);
+  result.cores = fit_cores(all.cores, speed);
+  result.noise = fit_noise(all.profiles, speed);
+  return result;
+}
+
+}  // namespace lockstep

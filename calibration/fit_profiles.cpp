@@ -1,0 +1,184 @@
+#include "calibration/fit_profiles.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "calibration/profile_groups.h"
+#include "calibration/robust.h"
+#include "calibration/single_step.h"
+#include "sim/core/error.h"
+
+namespace lockstep {
+namespace {
+
+std::string name_of(const Profile& profile) {
+  return fmt::format("{} at batch {}{}{}", profile.model, profile.batch,
+                     profile.graph ? " as a graph" : "",
+                     profile.beside > 1 ? fmt::format(", {} beside", profile.beside) : "");
+}
+
+Time median_step(const ProfileSample& sample) {
+  return sample.steps.empty() ? sample.profile.step : median(sample.steps);
+}
+
+/// Every time of the profile, in a fixed order.
+std::vector<Time*> times_of(Profile& profile) {
+  std::vector<Time*> times;
+  const auto add = [&](Cost& cost) {
+    times.push_back(&cost.host);
+    times.push_back(&cost.device);
+  };
+  for (Layer& layer : profile.layers) {
+    add(layer.forward);
+    add(layer.backward);
+  }
+  add(profile.optimizer);
+  add(profile.step_overhead);
+  add(profile.gradient_hook);
+  times.push_back(&profile.input_load);
+  times.push_back(&profile.input_copy);
+  times.push_back(&profile.step);
+  return times;
+}
+
+/// The sample at the calibration's speed. Where cores compute, its layers are scaled to its own
+/// unprofiled steps: both come from one block, in which the machine hardly drifted.
+Profile at_equal_speed(const ProfileSample& sample, const Speed& speed) {
+  Profile profile = sample.profile;
+  for (Time* time : times_of(profile)) *time = speed.normalised(*time, sample.speed_index);
+  profile.step = speed.normalised(median_step(sample), sample.speed_index);
+  if (speed.drifts()) fit_to_step(profile, profile.step, true, 0);
+  return profile;
+}
+
+void check_same_layers(const Profile& a, const Profile& b) {
+  const auto same = [](const Layer& x, const Layer& y) {
+    return x.name == y.name && x.kind == y.kind && x.parameters.size() == y.parameters.size();
+  };
+  if (!std::equal(a.layers.begin(), a.layers.end(), b.layers.begin(), b.layers.end(), same)) {
+    throw InputError({}, name_of(a), "processes list different layers",
+                     "measure all of a visit with one version of lockstep-measure");
+  }
+}
+
+Profile median_profile(std::vector<Profile> profiles) {
+  Profile result = profiles.front();
+  std::vector<std::vector<Time>> samples(times_of(result).size());
+  for (Profile& profile : profiles) {
+    check_same_layers(result, profile);
+    const std::vector<Time*> times = times_of(profile);
+    for (std::size_t i = 0; i < times.size(); ++i) samples[i].push_back(*times[i]);
+    result.peak = std::max(result.peak, profile.peak);
+  }
+  const std::vector<Time*> times = times_of(result);
+  for (std::size_t i = 0; i < times.size(); ++i) *times[i] = median(std::move(samples[i]));
+  return result;
+}
+
+using SampleList = std::vector<const ProfileSample*>;
+
+/// The profile of each rank, the slowest device's first.
+std::vector<Profile> by_rank(const SampleList& samples, const Speed& speed) {
+  std::map<int, std::vector<Profile>> of_rank;
+  for (const ProfileSample* sample : samples) {
+    of_rank[sample->rank].push_back(at_equal_speed(*sample, speed));
+  }
+  std::vector<Profile> ranks;
+  for (auto& [rank, profiles] : of_rank) ranks.push_back(median_profile(std::move(profiles)));
+  std::ranges::stable_sort(ranks, std::ranges::greater{},
+                           [](const Profile& p) { return lane_times(p).device; });
+  return ranks;
+}
+
+/// Medians of the steps of each process and rank, at equal speed, as logarithms of seconds.
+std::vector<double> log_medians(const SampleList& samples, const Speed& speed) {
+  std::vector<double> logs;
+  for (const ProfileSample* sample : samples) {
+    const Time step = speed.normalised(median_step(*sample), sample->speed_index);
+    if (step > Time{}) logs.push_back(std::log(step.seconds()));
+  }
+  return logs;
+}
+
+/// Ranks apart: how cards differ is no noise.
+std::vector<std::vector<double>> log_medians_by_rank(const SampleList& samples,
+                                                     const Speed& speed) {
+  std::map<int, SampleList> of_rank;
+  for (const ProfileSample* sample : samples) of_rank[sample->rank].push_back(sample);
+  std::vector<std::vector<double>> groups;
+  for (const auto& [rank, list] : of_rank) groups.push_back(log_medians(list, speed));
+  return groups;
+}
+
+/// Distances of raw steps to the median of theirs, as logarithms.
+std::vector<double> step_deviations(const ProfileSample& sample) {
+  std::vector<double> deviations;
+  const Time center = median_step(sample);
+  for (const Time step : sample.steps) {
+    if (step > Time{} && center > Time{}) {
+      deviations.push_back(std::log(step.seconds() / center.seconds()));
+    }
+  }
+  return deviations;
+}
+
+Profile fit_group(const SampleList& samples, const Speed& speed, int launch_queue,
+                  std::vector<Fit>& fits) {
+  const bool cpu = speed.drifts();
+  Profile profile;
+  if (cpu) {
+    std::vector<Profile> all;
+    for (const ProfileSample* sample : samples) all.push_back(at_equal_speed(*sample, speed));
+    profile = median_profile(std::move(all));
+  } else {
+    profile = by_rank(samples, speed).front();
+  }
+  std::vector<double> overheads, deviations;
+  for (const ProfileSample* sample : samples) {
+    Profile raw = sample->profile;
+    overheads.push_back(fit_to_step(raw, median_step(*sample), cpu, launch_queue));
+    for (const double d : step_deviations(*sample)) deviations.push_back(d);
+  }
+  fit_to_step(profile, profile.step, cpu, launch_queue);
+  profile.spread_between_processes = pairwise_sigma(log_medians_by_rank(samples, speed));
+  profile.spread_between_steps = robust_sigma(deviations);
+
+  const int count = static_cast<int>(samples.size());
+  const Time simulated = simulated_single_step(profile, cpu, launch_queue);
+  const double left =
+      profile.step > Time{} ? std::abs(simulated.seconds() / profile.step.seconds() - 1) : 0;
+  const double of_median = profile.spread_between_processes / std::sqrt(count);
+  fits.push_back({"profile of " + name_of(profile), std::hypot(left, of_median), count});
+  fits.push_back({"measuring " + name_of(profile) + ": layers together against the unprofiled step",
+                  median(std::move(overheads)), count});
+  return profile;
+}
+
+}  // namespace
+
+std::vector<Profile> fit_profiles(const std::vector<ProfileSample>& samples, const Speed& speed,
+                                  int launch_queue, std::vector<Fit>& fits) {
+  std::vector<Profile> profiles;
+  for (const auto& [key, group] : by_key(samples)) {
+    profiles.push_back(fit_group(group, speed, launch_queue, fits));
+  }
+  return profiles;
+}
+
+Noise fit_noise(const std::vector<ProfileSample>& samples, const Speed& speed) {
+  std::vector<std::vector<double>> processes;
+  std::vector<double> steps;
+  for (const auto& [key, group] : by_key(samples)) {
+    for (auto& logs : log_medians_by_rank(group, speed)) processes.push_back(std::move(logs));
+    for (const ProfileSample* sample : group) {
+      for (const double deviation : step_deviations(*sample)) steps.push_back(deviation);
+    }
+  }
+  return {.process = pairwise_sigma(processes), .step = robust_sigma(steps), .task = 0};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,186 @@
+#include "calibration/fit_tables.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "calibration/robust.h"
+
+namespace lockstep {
+namespace {
+
+struct PointSamples {
+  std::vector<Time> p10, p50, p90, host;
+};
+using PointsBySize = std::map<Bytes, PointSamples>;
+
+void add_points(const CollectiveSample& sample, const Speed& speed, PointsBySize& points) {
+  const auto normal = [&](Time time) { return speed.normalised(time, sample.speed_index); };
+  for (const CollectivePoint& point : sample.table.points) {
+    PointSamples& at = points[point.bytes];
+    at.p10.push_back(normal(point.p10));
+    at.p50.push_back(normal(point.p50));
+    at.p90.push_back(normal(point.p90));
+    at.host.push_back(normal(point.host));
+  }
+}
+
+std::vector<Time> fitted(const PointsBySize& points, std::vector<Time> PointSamples::* member) {
+  std::vector<Time> medians;
+  for (const auto& [bytes, samples] : points) medians.push_back(median(samples.*member));
+  return non_decreasing(medians);
+}
+
+/// How far the repeats lie from the fit, relative, in the median.
+Fit residual_of(const CollectiveTable& table, const PointsBySize& points) {
+  std::vector<double> distances;
+  for (const CollectivePoint& point : table.points) {
+    if (point.p50 <= Time{}) continue;
+    for (const Time sample : points.at(point.bytes).p50) {
+      distances.push_back(std::abs(sample.seconds() / point.p50.seconds() - 1));
+    }
+  }
+  const std::string what = fmt::format("collective {} over {}, {} workers", table.collective,
+                                       table.backend, table.workers);
+  return {what, distances.empty() ? 0 : median(distances), static_cast<int>(distances.size())};
+}
+
+/// Log-ratios of together over alone, kept apart by kind of layer.
+using Ratios = std::map<std::string, std::vector<double>>;
+
+Ratios ratios(const std::vector<InterferenceSample>& samples, const std::string& beside) {
+  Ratios result;
+  for (const InterferenceSample& sample : samples) {
+    if (sample.beside != beside || sample.alone <= Time{} || sample.together <= Time{}) continue;
+    result[sample.layer_kind].push_back(sample.together.seconds() / sample.alone.seconds());
+  }
+  return result;
+}
+
+double factor(const std::vector<double>& values) {
+  return values.empty() ? 1 : std::max(1.0, median(values));
+}
+
+/// Over all kinds, each counting once. Notes how far repeats lie apart.
+double factor_of_all(const Ratios& by_kind, const std::string& beside, std::vector<Fit>& fits) {
+  std::vector<double> medians;
+  std::vector<std::vector<double>> groups;
+  int points = 0;
+  for (const auto& [kind, values] : by_kind) {
+    medians.push_back(median(values));
+    groups.push_back(values);
+    points += static_cast<int>(values.size());
+  }
+  const double result = factor(medians);
+  if (points > 0) {
+    fits.push_back({"interference, " + beside, pairwise_sigma(groups) / result, points});
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<CollectiveTable> fit_collectives(const std::vector<CollectiveSample>& samples,
+                                             const Speed& speed, std::vector<Fit>& fits) {
+  using Key = std::tuple<std::string, std::string, std::string, int, std::string>;
+  struct Group {
+    CollectiveTable table;
+    PointsBySize points;
+  };
+  std::map<Key, Group> groups;
+  for (const CollectiveSample& sample : samples) {
+    const CollectiveTable& t = sample.table;
+    Group& group = groups[{t.collective, t.backend, t.algorithm, t.workers, t.topology}];
+    group.table = t;
+    add_points(sample, speed, group.points);
+  }
+  std::vector<CollectiveTable> tables;
+  for (auto& [key, group] : groups) {
+    const PointsBySize& points = group.points;
+    const auto p10 = fitted(points, &PointSamples::p10);
+    const auto p50 = fitted(points, &PointSamples::p50);
+    const auto p90 = fitted(points, &PointSamples::p90);
+    group.table.points.clear();
+    for (const auto& [bytes, at] : points) {
+      const std::size_t i = group.table.points.size();
+      group.table.points.push_back({bytes, p10[i], p50[i], p90[i], median(at.host)});
+    }
+    if (points.empty()) continue;
+    fits.push_back(residual_of(group.table, points));
+    tables.push_back(std::move(group.table));
+  }
+  return tables;
+}
+
+std::vector<CopyTable> fit_copies(const std::vector<CopyTable>& samples) {
+  std::map<std::string, std::map<Bytes, std::vector<CopyPoint>>> groups;
+  for (const CopyTable& table : samples) {
+    for (const CopyPoint& point : table.points) {
+      groups[table.what][point.bytes].push_back(point);
+    }
+  }
+  std::vector<CopyTable> tables;
+  for (const auto& [what, by_bytes] : groups) {
+    CopyTable table{what, {}};
+    for (const auto& [bytes, points] : by_bytes) {
+      std::vector<Time> device, host;
+      for (const CopyPoint& point : points) {
+        device.push_back(point.device);
+        host.push_back(point.host);
+      }
+      table.points.push_back({bytes, points.front().tensors, median(device), median(host)});
+    }
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+InterferenceFit fit_interference(const std::vector<InterferenceSample>& samples,
+                                 std::vector<Fit>& fits) {
+  const Ratios waiting = ratios(samples, "waiting");
+  const Ratios transferring = ratios(samples, "transferring");
+  InterferenceFit fit;
+  fit.waiting = factor_of_all(waiting, "beside a collective that waits", fits);
+  fit.transferring = factor_of_all(transferring, "beside a collective that transfers", fits);
+  fit.collective_beside_compute =
+      factor_of_all(ratios(samples, "compute"), "a collective beside compute", fits);
+  std::map<std::string, InterferenceFit::ByLayerKind> kinds;
+  const auto of_kind = [&](const std::string& kind) -> InterferenceFit::ByLayerKind& {
+    return kinds
+        .try_emplace(kind, InterferenceFit::ByLayerKind{kind, fit.waiting, fit.transferring})
+        .first->second;
+  };
+  for (const auto& [kind, values] : waiting) {
+    if (!kind.empty()) of_kind(kind).waiting = factor(values);
+  }
+  for (const auto& [kind, values] : transferring) {
+    if (!kind.empty()) of_kind(kind).transferring = factor(values);
+  }
+  for (auto& [kind, entry] : kinds) fit.by_layer_kind.push_back(std::move(entry));
+  return fit;
+}
+
+std::vector<CoreSlowdown> fit_cores(const std::vector<CoreSample>& samples, const Speed& speed) {
+  std::map<int, std::map<int, std::vector<Time>>> by_threads;  // threads, active
+  for (const CoreSample& sample : samples) {
+    by_threads[sample.threads][sample.active].push_back(
+        speed.normalised(sample.time, sample.speed_index));
+  }
+  std::vector<CoreSlowdown> table;
+  for (const auto& [threads, by_active] : by_threads) {
+    const auto alone = by_active.find(1);
+    if (alone == by_active.end()) continue;  // against nothing there is no slow-down
+    const double one = median(alone->second).seconds();
+    for (const auto& [active, times] : by_active) {
+      const double slowdown = one > 0 ? median(times).seconds() / one : 1;
+      table.push_back({active, threads, active == 1 ? 1 : std::max(1e-6, slowdown)});
+    }
+  }
+  return table;
+}
+
+}  // namespace lockstep

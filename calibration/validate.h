@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/records/calibration.h"
+#include "sim/records/run.h"
+#include "sim/records/validation.h"
+#include "sim/scenario/scenario.h"
+
+namespace lockstep {
+
+/// The question that a run answered.
+Scenario scenario_of(const Run& run);
+
+/// Each run beside what the simulator says about it, in groups: `cpu`; on GPUs `graph`, and eager
+/// steps as `device_bound` and `host_bound`. Runs that failed or hold no repeat are left out.
+/// Throws InputError where the calibration cannot answer.
+Validation validate(const Calibration& calibration, const std::vector<Run>& runs);
+
+/// Those of several visits as one: groups of the same name together.
+Validation merge(const std::vector<Validation>& validations);
+
+/// Whether a point counts in its group's errors.
+bool counts(const ValidationPoint& point);
+
+/// Per bucket of a run on its slowest rank: when it was ready, launched and done, predicted and
+/// measured at the calibration's speed. Empty where the run recorded none.
+struct BucketComparison {
+  int bucket = 0;
+  BucketTimes predicted, measured;
+};
+std::vector<BucketComparison> compare_buckets(const Calibration& calibration, const Run& run);
+
+}  // namespace lockstep

@@ -1,0 +1,77 @@
+#include "calibration/validation_table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "calibration/validate.h"
+
+namespace lockstep {
+namespace {
+
+std::string note(const ValidationPoint& point) {
+  std::string text;
+  const auto add = [&text](const char* what) {
+    text += (text.empty() ? "" : ", ") + std::string(what);
+  };
+  if (point.workers == 1) add("n = 1, not averaged");
+  if (!point.stable) add("unstable, not averaged");
+  if (point.host_bound) add("host-bound");
+  if (point.sync == Sync::none) add("not synchronised");
+  if (point.basis == Basis::interpolated) add("interpolated");
+  if (point.basis == Basis::extrapolated) add("extrapolated");
+  return text;
+}
+
+std::string row(const ValidationPoint& p) {
+  return fmt::format("  {:<14} {:>5} {:>3} {:<8} {:>10} {:>10} {:>10} {:>+7.1f} % {:>6.1f} %  {}\n",
+                     p.model, p.batch_per_worker, p.workers, p.strategy, to_string(p.predicted),
+                     to_string(p.measured_normalised), to_string(p.measured), p.error * 100,
+                     p.repeat_spread * 100, note(p));
+}
+
+constexpr double kExplain = 0.05;  // a miss beyond it wants its timelines compared
+
+}  // namespace
+
+std::string to_table(const Validation& validation) {
+  std::string text =
+      fmt::format("Predicted against measured, calibration {}\n", validation.calibration);
+  bool misses = false;
+  for (const ValidationGroup& group : validation.groups) {
+    const auto counted = std::ranges::count_if(group.points, counts);
+    text += fmt::format("\n{}: mean error {:.1f} %, worst {:.1f} % over {} points\n", group.name,
+                        group.mean_error * 100, group.worst_error * 100, counted);
+    text += fmt::format("  {:<14} {:>5} {:>3} {:<8} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "model",
+                        "batch", "n", "strategy", "predicted", "measured", "as it was", "error",
+                        "repeats");
+    for (const ValidationPoint& point : group.points) text += row(point);
+    misses = misses || group.worst_error > kExplain;
+  }
+  text += "\nmeasured: at the calibration's speed; repeats: their range.\n";
+  if (misses) text += "Next: add --timelines to see where a step parts from its prediction.\n";
+  return text;
+}
+
+std::string bucket_table(const Calibration& calibration, const Run& run) {
+  const std::vector<BucketComparison> buckets = compare_buckets(calibration, run);
+  if (buckets.empty()) return "";
+  std::string text =
+      fmt::format("\n{}: buckets, predicted | measured | difference of the step\n", run.id);
+  text += fmt::format("  {:>3} {:>10} {:>32} {:>32} {:>32}\n", "", "bytes", "ready", "launched",
+                      "done");
+  const double step = std::max(1e-12, run.repeats.front().step.p50.seconds());
+  const auto cell = [step](Time predicted, Time measured) {
+    return fmt::format("{:>10} |{:>10} |{:>+6.1f} %", to_string(predicted), to_string(measured),
+                       (predicted - measured).seconds() / step * 100);
+  };
+  for (const auto& [index, predicted, measured] : buckets) {
+    text +=
+        fmt::format("  {:>3} {:>10} {:>32} {:>32} {:>32}\n", index, to_string(measured.bytes),
+                    cell(predicted.ready, measured.ready), cell(predicted.launch, measured.launch),
+                    cell(predicted.done, measured.done));
+  }
+  return text;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "sim/records/calibration.h"
+#include "sim/records/run.h"
+#include "sim/records/validation.h"
+
+namespace lockstep {
+
+/// For people: a table for each group, errors signed, points that do not count marked.
+std::string to_table(const Validation& validation);
+
+/// For each bucket of a run: ready, launched, done; predicted, measured, and the differences as a
+/// share of the step. Empty where the run recorded no buckets.
+std::string bucket_table(const Calibration& calibration, const Run& run);
+
+}  // namespace lockstep

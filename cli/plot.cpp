@@ -1,0 +1,72 @@
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/programs.h"
+
+namespace lockstep::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct PlotOptions {
+  std::vector<std::string> records;
+  std::string out;
+};
+
+/// The first that is there: installed beside the program, else in the tree it was built from.
+fs::path plots_folder() {
+  for (const fs::path& folder :
+       {program_folder() / "../share/lockstep/plots", fs::path(LOCKSTEP_SOURCE_DIR) / "plots"}) {
+    if (fs::exists(folder / "lockstep_plots" / "__main__.py")) return fs::canonical(folder);
+  }
+  throw RunError("the plots package is not installed beside lockstep; install the project again");
+}
+
+/// Of the environment that `make setup` made; else the system's.
+std::string python() {
+  const char* named = std::getenv("LOCKSTEP_VENV");
+  const fs::path environment = named ? fs::path(named) : fs::path(LOCKSTEP_SOURCE_DIR) / ".venv";
+  const fs::path python = environment / "bin" / "python";
+  return fs::exists(python) ? python.string() : "python3";
+}
+
+ExitCode plot_files(const PlotOptions& options) {
+  for (const std::string& file : options.records) {
+    if (!fs::exists(file)) {
+      throw InputError({file, 0, 0, ""}, "", "there is no such file",
+                       "give results, validations or runs");
+    }
+  }
+  std::string path = plots_folder().string();
+  if (const char* old = std::getenv("PYTHONPATH")) path += std::string(":") + old;
+  ::setenv("PYTHONPATH", path.c_str(), 1);
+  std::vector<std::string> arguments{"-m", "lockstep_plots"};
+  arguments.insert(arguments.end(), options.records.begin(), options.records.end());
+  arguments.insert(arguments.end(), {"-o", options.out});
+  std::signal(SIGPIPE, SIG_DFL);
+  const std::string interpreter = python();
+  become(interpreter, arguments);
+  throw RunError(interpreter + " cannot be started (" + std::strerror(errno) +
+                 "); it draws the figures: make setup");
+}
+
+}  // namespace
+
+void add_plot(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("plot", "Draw figures and a report from result files");
+  const auto options = std::make_shared<PlotOptions>();
+  command->add_option("RESULT", options->records, "Results, validations and runs (JSON)")
+      ->required();
+  command->add_option("-o,--out", options->out, "Folder for the figures and report.html")
+      ->required()
+      ->type_name("DIR");
+  command->footer("Example:\n  lockstep plot result.json validation.json -o plots");
+  command->callback([&action, options] { action = [options] { return plot_files(*options); }; });
+}
+
+}  // namespace lockstep::cli

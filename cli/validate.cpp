@@ -1,0 +1,128 @@
+#include "calibration/validate.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <memory>
+#include <optional>
+
+#include "calibration/check.h"
+#include "calibration/validation_table.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "sim/records/kind.h"
+#include "sim/records/run.h"
+
+namespace lockstep::cli {
+namespace {
+
+struct ValidateOptions {
+  std::vector<std::string> files;
+  std::string mean, worst, unstable;
+  std::string json;
+  bool timelines = false;
+};
+
+/// "2%" as 0.02.
+std::optional<double> parse_percent(const std::string& flag, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  double percent = -1;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, percent);
+  if (error != std::errc{} || std::string_view(rest, end) != "%" || !(percent >= 0)) {
+    throw InputError({}, flag, fmt::format("\"{}\" is no percentage", text), "write it like 2%");
+  }
+  return percent / 100;
+}
+
+/// Calibrations and runs, told apart by what the files say they are.
+struct Inputs {
+  std::vector<Calibration> calibrations;
+  std::vector<std::vector<Run>> runs;  ///< of each calibration
+};
+
+Inputs read_inputs(const std::vector<std::string>& files) {
+  Inputs inputs;
+  std::vector<std::string> run_files;
+  for (const std::string& file : files) {
+    if (record_kind(file) == "calibration") {
+      inputs.calibrations.push_back(read_calibration(file));
+    } else {
+      run_files.push_back(file);
+    }
+  }
+  if (inputs.calibrations.empty()) {
+    throw InputError({}, "", "no calibration among the files", "name it before the runs");
+  }
+  if (run_files.empty()) throw InputError({}, "", "no runs given", "name the files of runs, too");
+  inputs.runs.resize(inputs.calibrations.size());
+  for (const std::string& file : run_files) {
+    for (Run& run : read_runs(file)) {
+      std::size_t i = 0;
+      while (i < inputs.calibrations.size() && inputs.calibrations[i].id != run.calibration) ++i;
+      if (i == inputs.calibrations.size()) {
+        throw InputError({file, 0, 0, ""}, run.id,
+                         fmt::format("belongs to calibration \"{}\"", run.calibration),
+                         "a run is compared with the calibration of its own visit");
+      }
+      inputs.runs[i].push_back(std::move(run));
+    }
+  }
+  return inputs;
+}
+
+std::string timelines(const Inputs& inputs) {
+  std::string text;
+  for (std::size_t i = 0; i < inputs.calibrations.size(); ++i) {
+    for (const Run& run : inputs.runs[i]) {
+      if (run.failure) continue;
+      text += bucket_table(inputs.calibrations[i], run);
+    }
+  }
+  return text;
+}
+
+ExitCode validate_files(const ValidateOptions& options) {
+  const Bounds bounds{parse_percent("--mean", options.mean),
+                      parse_percent("--worst", options.worst),
+                      parse_percent("--unstable", options.unstable)};
+  require_writable(options.json);
+  const Inputs inputs = read_inputs(options.files);
+  std::vector<Validation> validations;
+  for (std::size_t i = 0; i < inputs.calibrations.size(); ++i) {
+    validations.push_back(validate(inputs.calibrations[i], inputs.runs[i]));
+    print(to_table(validations.back()));
+  }
+  if (options.timelines) print(timelines(inputs));
+  const Validation all = merge(validations);
+  if (!options.json.empty()) write_validation(all, options.json);
+  const std::vector<std::string> misses = check(all, bounds);
+  for (const std::string& miss : misses) print("does not hold: " + miss + "\n");
+  if (misses.empty() && bounds.any()) print("All bounds hold.\n");
+  return misses.empty() ? ExitCode::done : ExitCode::check_failed;
+}
+
+}  // namespace
+
+void add_validate(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("validate", "Compare predictions with measured runs");
+  const auto options = std::make_shared<ValidateOptions>();
+  command
+      ->add_option("FILES", options->files,
+                   "CALIBRATION RUN...: a calibration and runs of its visit; or several of both")
+      ->required();
+  command->add_option("--mean", options->mean, "Largest mean error of a group")->type_name("2%");
+  command->add_option("--worst", options->worst, "Largest error of a point")->type_name("6%");
+  command->add_option("--unstable", options->unstable, "Largest share of unstable points")
+      ->type_name("20%");
+  command->add_option("--json", options->json, "Write the comparison as JSON")->type_name("FILE");
+  command->add_flag("--timelines", options->timelines,
+                    "Compare when each bucket was ready, launched and done");
+  command->footer(
+      "Example:\n  lockstep validate calibration.json measured/runs.json --mean 6% --worst 15%\n"
+      "Exits with 1 where a bound does not hold.");
+  command->callback(
+      [&action, options] { action = [options] { return validate_files(*options); }; });
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,206 @@
+#include "calibration/calibrate.h"
+
+#include "calibration/single_step.h"
+#include "sim/core/error.h"
+#include "tests/catch.h"
+
+using namespace lockstep;
+
+namespace {
+
+Time us(std::int64_t value) {
+  return Time::microseconds(value);
+}
+
+/// Two layers, backward twice as long as forward; `unit` is the first layer's forward.
+Profile cpu_profile(Time unit) {
+  Profile profile;
+  profile.model = "tiny";
+  profile.batch = 16;
+  profile.layers.resize(2);
+  profile.layers[0].name = "conv";
+  profile.layers[0].kind = "conv";
+  profile.layers[0].forward.device = unit;
+  profile.layers[0].backward.device = unit * 2;
+  profile.layers[0].backward_order = 1;
+  profile.layers[0].parameters = {{"weight", {400}, 0}};
+  profile.layers[1].name = "fc";
+  profile.layers[1].kind = "linear";
+  profile.layers[1].forward.device = unit * 3;
+  profile.layers[1].backward.device = unit * 6;
+  return profile;
+}
+
+ProfileSample sample(int process, Time unit, Time step, Time reference) {
+  ProfileSample out;
+  out.process = process;
+  out.speed_index = {reference, reference};
+  out.profile = cpu_profile(unit);
+  out.steps = {step, step, step};
+  return out;
+}
+
+Measurement cpu_measurement() {
+  Measurement measurement;
+  measurement.id = "visit";
+  measurement.reference = us(100);
+  return measurement;
+}
+
+}  // namespace
+
+TEST_CASE("layers add up to the unprofiled step, at the visit's speed") {
+  // Profiled, the layers take 12 units of 100 us = 1200 us, unprofiled steps 600 us. The second
+  // process ran at half the speed (reference 200 us against 100): all its times count half. The
+  // third is an outlier of 3 times the step, which medians ignore.
+  Measurement measurement = cpu_measurement();
+  measurement.profiles = {sample(0, us(100), us(600), us(100)),
+                          sample(1, us(200), us(1200), us(200)),
+                          sample(2, us(100), us(1800), us(100))};
+  const Calibration calibration = calibrate({measurement});
+  REQUIRE(calibration.profiles.size() == 1);
+  const Profile& profile = calibration.profiles[0];
+  CHECK(profile.step == us(600));
+  // A unit is a twelfth of the step: 50 us.
+  CHECK(profile.layers[0].forward.device.us() == Approx(50).epsilon(1e-6));
+  CHECK(profile.layers[0].backward.device.us() == Approx(100).epsilon(1e-6));
+  CHECK(profile.layers[1].backward.device.us() == Approx(300).epsilon(1e-6));
+  CHECK(simulated_single_step(profile, true, 0).us() == Approx(600).epsilon(1e-6));
+  // What profiling cost is kept: 1200 / 600 - 1 = 1 in the median of 1, 1 and -1/3.
+  bool found = false;
+  for (const Fit& fit : calibration.fits) {
+    if (!fit.what.starts_with("measuring tiny at batch 16")) continue;
+    found = true;
+    CHECK(fit.residual == Approx(1).epsilon(1e-6));
+    CHECK(fit.points == 3);
+  }
+  CHECK(found);
+}
+
+TEST_CASE("profiles are kept apart by batch, precision, graph and neighbours") {
+  Measurement measurement = cpu_measurement();
+  for (int i = 0; i < 5; ++i) {
+    measurement.profiles.push_back(sample(0, us(100), us(1200), us(100)));
+  }
+  measurement.profiles[1].profile.batch = 32;
+  measurement.profiles[2].profile.precision = "bf16";
+  measurement.profiles[3].profile.beside = 2;
+  measurement.profiles[4].profile.model = "other";
+  CHECK(calibrate({measurement}).profiles.size() == 5);
+}
+
+TEST_CASE("of several GPUs the slowest stands for all") {
+  Measurement measurement = cpu_measurement();
+  measurement.origin.machine.gpus.resize(2);
+  // Rank 1's device is slower; the reference kernel of a GPU changes nothing. Steps last as long as
+  // the layers, 12 units.
+  measurement.profiles = {sample(0, us(100), us(1200), us(100)),
+                          sample(0, us(110), us(1320), us(140))};
+  measurement.profiles[1].rank = 1;
+  const Calibration calibration = calibrate({measurement});
+  REQUIRE(calibration.profiles.size() == 1);
+  CHECK(calibration.profiles[0].layers[0].forward.device.us() == Approx(110).epsilon(1e-6));
+}
+
+TEST_CASE("an eager step that the host bounds is fitted on the host") {
+  // Host: 2 layers x 2 x 300 us = 1200 us of launches; the device needs 12 x 10 us. Steps of 1320
+  // us: the host, then the last layer's backward (layer 0's, 20 us) on the device: 1220 us
+  // simulated.
+  Profile profile = cpu_profile(us(10));
+  for (Layer& layer : profile.layers) {
+    layer.forward.host = layer.backward.host = us(300);
+    layer.forward.launches = layer.backward.launches = 1;
+  }
+  CHECK(simulated_single_step(profile, false, 1024) == us(1220));
+  const double before = fit_to_step(profile, us(1320), false, 1024);
+  CHECK(before == Approx(1220.0 / 1320 - 1).epsilon(1e-9));
+  CHECK(simulated_single_step(profile, false, 1024).us() == Approx(1320).epsilon(1e-4));
+  CHECK(profile.layers[0].forward.device == us(10));
+  CHECK(profile.layers[0].forward.host.us() == Approx(325).epsilon(1e-3));
+}
+
+TEST_CASE("layers are not scaled beyond what a measurement can be wrong by") {
+  Profile profile = cpu_profile(us(100));
+  CHECK(fit_to_step(profile, us(120), true, 0) == Approx(9).epsilon(1e-9));
+  CHECK(profile.layers[0].forward.device == us(100));
+}
+
+TEST_CASE("collective tables: medians over repeats at equal speed, ascending") {
+  Measurement measurement = cpu_measurement();
+  measurement.profiles = {sample(0, us(100), us(1200), us(100))};
+  const auto table = [](std::int64_t small, std::int64_t large, Time reference) {
+    CollectiveSample out;
+    out.speed_index = {reference, reference};
+    out.table.collective = "all_reduce";
+    out.table.backend = "gloo";
+    out.table.workers = 2;
+    out.table.points = {{{1024}, us(small), us(small), us(small), us(1)},
+                        {{4096}, us(large), us(large), us(large), us(1)}};
+    return out;
+  };
+  // At equal speed 10, 20, 30 and 8, 40, 50 us; medians 20 and 40.
+  measurement.collectives = {table(10, 8, us(100)), table(40, 80, us(200)), table(30, 50, us(100))};
+  const Calibration calibration = calibrate({measurement});
+  REQUIRE(calibration.collectives.size() == 1);
+  const auto& points = calibration.collectives[0].points;
+  REQUIRE(points.size() == 2);
+  CHECK(points[0].p50 == us(20));
+  CHECK(points[1].p50 == us(40));
+}
+
+TEST_CASE("interference is a median, at least one, for each kind of layer") {
+  Measurement measurement = cpu_measurement();
+  measurement.profiles = {sample(0, us(100), us(1200), us(100))};
+  measurement.interference = {
+      {"conv", "transferring", 2, us(100), us(110)}, {"conv", "transferring", 2, us(100), us(120)},
+      {"conv", "transferring", 2, us(100), us(300)}, {"norm", "transferring", 2, us(100), us(140)},
+      {"conv", "waiting", 2, us(100), us(90)},       {"", "compute", 2, us(100), us(150)},
+  };
+  const InterferenceFit fit = calibrate({measurement}).interference;
+  REQUIRE(fit.by_layer_kind.size() == 2);
+  CHECK(fit.by_layer_kind[0].transferring == Approx(1.2));
+  CHECK(fit.by_layer_kind[0].waiting == 1);  // 0.9 is noise: nothing gets faster beside something
+  CHECK(fit.by_layer_kind[1].transferring == Approx(1.4));
+  CHECK(fit.transferring == Approx(1.3));  // (1.2 + 1.4) / 2
+  CHECK(fit.collective_beside_compute == Approx(1.5));
+}
+
+TEST_CASE("cores slow down against one active worker") {
+  Measurement measurement = cpu_measurement();
+  measurement.profiles = {sample(0, us(100), us(1200), us(100))};
+  // Four workers took 240 us while the machine ran at 5/6 of its speed: 200 us, twice one alone.
+  measurement.cores = {{1, 1, {us(100), us(100)}, us(100)}, {4, 1, {us(120), us(120)}, us(240)}};
+  const std::vector<CoreSlowdown> cores = calibrate({measurement}).cores;
+  REQUIRE(cores.size() == 2);
+  CHECK(cores[0].slowdown == 1);
+  CHECK(cores[1].slowdown == Approx(2));
+}
+
+TEST_CASE("noise is read off raw steps and processes") {
+  Measurement measurement = cpu_measurement();
+  // Steps 4 % around their median: the median distance is 4 %, times 1.4826. Processes 6 % apart.
+  for (int process = 0; process < 2; ++process) {
+    ProfileSample one = sample(process, us(100), us(1000), us(100));
+    const std::int64_t center = process == 0 ? 1000 : 1060;
+    one.steps = {us(center), us(center * 104 / 100), us(center * 96 / 100), us(center * 104 / 100),
+                 us(center * 96 / 100)};
+    measurement.profiles.push_back(one);
+  }
+  const Calibration calibration = calibrate({measurement});
+  CHECK(calibration.noise.step == Approx(1.4826 * 0.04).epsilon(0.03));
+  CHECK(calibration.noise.process == Approx(1.0483 * std::log(1.06)).epsilon(0.01));
+  CHECK(calibration.profiles[0].spread_between_processes == calibration.noise.process);
+}
+
+TEST_CASE("what cannot be calibrated is refused") {
+  CHECK_THROWS_AS(calibrate({}), InputError);
+  CHECK_THROWS_WITH(calibrate({cpu_measurement()}), Contains("holds no profile"));
+  Measurement a = cpu_measurement();
+  a.profiles = {sample(0, us(100), us(1200), us(100))};
+  Measurement b = a;
+  b.id = "another";
+  CHECK_THROWS_WITH(calibrate({a, b}), Contains("different visits"));
+  b = a;
+  b.profiles[0].profile.layers[1].name = "renamed";
+  CHECK_THROWS_WITH(calibrate({a, b}), Contains("different layers"));
+}

@@ -1,0 +1,69 @@
+#include "calibration/robust.h"
+
+#include <random>
+
+#include "calibration/speed.h"
+#include "tests/catch.h"
+
+using namespace lockstep;
+
+namespace {
+
+std::vector<Time> times(const std::vector<std::int64_t>& ns) {
+  std::vector<Time> out;
+  for (const std::int64_t value : ns) out.push_back(Time::nanoseconds(value));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("medians of odd and even counts") {
+  CHECK(median(std::vector<double>{3, 1, 2}) == 2);
+  CHECK(median(std::vector<double>{4, 1, 2, 3}) == 2.5);
+  CHECK(median(times({10, 20})) == Time::nanoseconds(15));
+  CHECK(lower_median(times({10, 20})) == Time::nanoseconds(10));
+  CHECK(lower_median(times({10, 40, 20})) == Time::nanoseconds(20));
+}
+
+TEST_CASE("sigma of a normal distribution, also with a fifth of outliers") {
+  std::mt19937 engine(7);
+  std::normal_distribution<double> normal(0, 0.05);
+  std::vector<double> values;
+  for (int i = 0; i < 4000; ++i) values.push_back(normal(engine));
+  CHECK(robust_sigma(values) == Approx(0.05).epsilon(0.05));
+  for (int i = 0; i < 1000; ++i) values.push_back(3);
+  CHECK(robust_sigma(values) < 0.075);
+  CHECK(robust_sigma({1}) == 0);
+}
+
+TEST_CASE("sigma from groups of three is not biased by their own medians") {
+  std::mt19937 engine(11);
+  std::normal_distribution<double> normal(0, 0.05);
+  std::vector<std::vector<double>> groups;
+  for (int i = 0; i < 2000; ++i) {
+    const double center = i;  // where a group lies does not matter
+    groups.push_back({center + normal(engine), center + normal(engine), center + normal(engine)});
+  }
+  CHECK(pairwise_sigma(groups) == Approx(0.05).epsilon(0.05));
+  CHECK(pairwise_sigma({{1}, {2}}) == 0);
+}
+
+TEST_CASE("a sequence is made non-decreasing, an outlier moves nothing else") {
+  CHECK(non_decreasing(times({1, 2, 3})) == times({1, 2, 3}));
+  // 50 is pooled with the 12 behind it: their lower median is 12.
+  CHECK(non_decreasing(times({10, 50, 12, 20})) == times({10, 12, 12, 20}));
+  // 5 pools with 10 and 20 before it: lower medians {20, 5} -> 5, then {10, 20, 5} -> 10.
+  CHECK(non_decreasing(times({10, 20, 5})) == times({10, 10, 10}));
+}
+
+TEST_CASE("times are compared at equal speed") {
+  // The reference took 8 and 12 ns around the block, 10 on average, against 5: twice as slow.
+  const SpeedIndex index{Time::nanoseconds(8), Time::nanoseconds(12)};
+  const Time measured = Time::nanoseconds(100);
+  CHECK(Speed(Time::nanoseconds(5), Machine{}).normalised(measured, index) ==
+        Time::nanoseconds(50));
+  CHECK(Speed(Time::nanoseconds(5), Machine{}).normalised(measured, {}) == measured);
+  Machine gpus;
+  gpus.gpus.resize(1);
+  CHECK(Speed(Time::nanoseconds(5), gpus).normalised(measured, index) == measured);
+}

@@ -1,0 +1,154 @@
+#include "calibration/validate.h"
+
+#include "calibration/check.h"
+#include "calibration/validation_table.h"
+#include "tests/catch.h"
+
+using namespace lockstep;
+
+namespace {
+
+Time us(std::int64_t value) {
+  return Time::microseconds(value);
+}
+
+/// One layer of 100 us forward and 200 us backward, on cores, and a flat all-reduce of 50 us.
+Calibration cpu_calibration() {
+  Calibration calibration;
+  calibration.id = "visit";
+  calibration.reference = us(100);
+  Profile profile;
+  profile.model = "tiny";
+  profile.batch = 16;
+  profile.layers.resize(1);
+  profile.layers[0].name = "fc";
+  profile.layers[0].kind = "linear";
+  profile.layers[0].forward.device = us(100);
+  profile.layers[0].backward.device = us(200);
+  profile.layers[0].parameters = {{"weight", {4096}, 0}};
+  calibration.profiles = {profile};
+  calibration.profiles.push_back(profile);
+  calibration.profiles[1].beside = 2;
+  for (const char* collective : {"all_reduce", "broadcast"}) {
+    CollectiveTable table;
+    table.collective = collective;
+    table.backend = "gloo";
+    table.workers = 2;
+    table.points = {{{1024}, us(50), us(50), us(50), {}}, {{8192}, us(50), us(50), us(50), {}}};
+    calibration.collectives.push_back(table);
+  }
+  return calibration;
+}
+
+Run run_of(int workers, std::vector<std::int64_t> medians_us) {
+  Run run;
+  run.id = "tiny-" + std::to_string(workers);
+  run.calibration = "visit";
+  run.model = "tiny";
+  run.batch_per_worker = 16;
+  run.workers = workers;
+  run.strategy.kind = workers == 1 ? "single" : "ddp";
+  for (const std::int64_t median : medians_us) {
+    RunRepeat repeat;
+    repeat.process = static_cast<int>(run.repeats.size());
+    repeat.step.p50 = us(median);
+    repeat.speed_index = {us(100), us(100)};
+    run.repeats.push_back(repeat);
+  }
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("a prediction is compared with the median of the repeats' medians, at equal speed") {
+  // Predicted: 100 + 200 us, then the bucket's all-reduce of 50 us that nothing hides: 350 us.
+  // Measured 340, 800 and 354 us; the second ran at half the speed, so 400: median 354, range 60.
+  Run run = run_of(2, {340, 800, 354});
+  run.repeats[1].speed_index = {us(200), us(200)};
+  const Validation validation = validate(cpu_calibration(), {run});
+  REQUIRE(validation.groups.size() == 1);
+  CHECK(validation.groups[0].name == "cpu");
+  const ValidationPoint& point = validation.groups[0].points.at(0);
+  CHECK(point.predicted == us(350));
+  CHECK(point.measured == us(354));
+  CHECK(point.measured_normalised == us(354));
+  CHECK(point.repeat_spread == Approx(60.0 / 354));
+  CHECK(point.error == Approx(350.0 / 354 - 1));
+  CHECK(validation.groups[0].mean_error == Approx(4.0 / 354));
+}
+
+TEST_CASE("n = 1 and unstable points are listed and not averaged") {
+  Run unstable = run_of(2, {700});
+  unstable.stable = false;
+  const Validation validation =
+      validate(cpu_calibration(), {run_of(1, {150}), unstable, run_of(2, {350})});
+  REQUIRE(validation.groups.size() == 1);
+  CHECK(validation.groups[0].points.size() == 3);
+  CHECK(validation.groups[0].points[0].error == Approx(1.0));
+  CHECK(validation.groups[0].mean_error == Approx(0).margin(1e-12));
+  CHECK(validation.groups[0].worst_error == Approx(0).margin(1e-12));
+  const std::string table = to_table(validation);
+  CHECK_THAT(table, Contains("n = 1, not averaged"));
+  CHECK_THAT(table, Contains("unstable, not averaged"));
+  CHECK_THAT(table, Contains("over 1 points"));
+}
+
+TEST_CASE("a run that failed is not compared") {
+  Run failed = run_of(2, {350});
+  failed.failure = Failure{1, "killed", 3};
+  CHECK(validate(cpu_calibration(), {failed, run_of(2, {})}).groups.empty());
+}
+
+TEST_CASE("on GPUs graph steps are a group of their own") {
+  Calibration calibration = cpu_calibration();
+  calibration.origin.machine.gpus.resize(2);
+  for (CollectiveTable& table : calibration.collectives) table.backend = "nccl";
+  calibration.profiles.push_back(calibration.profiles[1]);
+  calibration.profiles[2].graph = true;
+  Run graph = run_of(2, {350});
+  graph.graph = true;
+  const Validation validation = validate(calibration, {graph, run_of(2, {350})});
+  REQUIRE(validation.groups.size() == 2);
+  CHECK(validation.groups[0].name == "device_bound");
+  CHECK(validation.groups[1].name == "graph");
+}
+
+TEST_CASE("validations of several visits are merged by group") {
+  const Validation one = validate(cpu_calibration(), {run_of(2, {350})});
+  const Validation two = validate(cpu_calibration(), {run_of(2, {700})});
+  const Validation all = merge({one, two});
+  CHECK(all.calibration == "visit, visit");
+  REQUIRE(all.groups.size() == 1);
+  CHECK(all.groups[0].points.size() == 2);
+  CHECK(all.groups[0].mean_error == Approx(0.25));  // (0 + 50 %) / 2
+  CHECK(all.groups[0].worst_error == Approx(0.5));
+}
+
+TEST_CASE("bounds on means, worst errors and unstable points") {
+  Run unstable = run_of(2, {700});
+  unstable.stable = false;
+  const Validation validation = validate(cpu_calibration(), {run_of(2, {400}), unstable});
+  // 350 / 400 - 1 = -12.5 %; one of two points is unstable.
+  CHECK(check(validation, {}).empty());
+  CHECK(check(validation, {0.13, 0.13, 0.5}).empty());
+  CHECK(check(validation, {0.12, std::nullopt, std::nullopt}).size() == 1);
+  CHECK(check(validation, {std::nullopt, 0.12, std::nullopt}).size() == 1);
+  CHECK(check(validation, {std::nullopt, std::nullopt, 0.4}).size() == 1);
+  CHECK(check(validate(cpu_calibration(), {unstable}), {0.9, std::nullopt, std::nullopt}).size() ==
+        1);
+}
+
+TEST_CASE("buckets are compared on the slowest rank") {
+  Run run = run_of(2, {350});
+  run.ranks.resize(2);
+  run.ranks[0].step = us(340);
+  run.ranks[1].step = us(350);
+  run.ranks[1].buckets = {{{4096}, us(310), us(310), us(350)}};
+  const auto buckets = compare_buckets(cpu_calibration(), run);
+  REQUIRE(buckets.size() == 1);
+  CHECK(buckets[0].predicted.ready == us(300));
+  CHECK(buckets[0].predicted.done == us(350));
+  CHECK(buckets[0].measured.ready == us(310));
+  CHECK_THAT(bucket_table(cpu_calibration(), run), Contains("-2.9 %"));  // -10 / 350
+  CHECK(bucket_table(cpu_calibration(), run_of(2, {350})).empty());
+}

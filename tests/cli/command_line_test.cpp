@@ -1,0 +1,120 @@
+#include <filesystem>
+
+#include "tests/catch.h"
+#include "tests/cli/process.h"
+#include "tests/cli/records.h"
+
+using namespace lockstep;
+using namespace lockstep::testing;
+
+TEST_CASE("--version and --help") {
+  const Finished version = lockstep_command("--version");
+  CHECK(version.exit_code == 0);
+  CHECK_THAT(version.out, StartsWith("lockstep "));
+  for (const char* command : {"", "simulate", "calibrate", "validate", "plot"}) {
+    INFO(command);
+    const Finished help = lockstep_command(std::string(command) + " --help");
+    CHECK(help.exit_code == 0);
+    CHECK_THAT(help.out, Contains("lockstep "));
+    if (*command != '\0') CHECK_THAT(help.out, Contains("Example:"));
+    CHECK(help.err.empty());
+  }
+}
+
+TEST_CASE("bad flags exit with 2 and one line") {
+  for (const char* arguments :
+       {"", "frobnicate", "--frobnicate", "simulate", "simulate a.yaml --frobnicate",
+        "simulate a.yaml --threads x", "simulate a.yaml --threads -1", "simulate a.yaml --set",
+        "calibrate a.json", "calibrate -o b.json", "plot a.json", "validate",
+        "validate a.json b.json --mean 2", "validate a.json b.json --worst -2%",
+        "validate a.json b.json --unstable nan%"}) {
+    INFO(arguments);
+    const Finished finished = lockstep_command(arguments);
+    CHECK(finished.exit_code == 2);
+    CHECK(finished.out.empty());
+    CHECK(finished.one_error_line());
+  }
+}
+
+TEST_CASE("measure, calibrate, validate, simulate: one after the other") {
+  const TemporaryFolder folder;
+  const std::string at = folder.path().string() + "/";
+  write_measurement(small_measurement(), at + "measurement.json");
+  write_runs({small_run(Time::microseconds(400))}, at + "runs.json");
+  spill(at + "scenario.yaml", kScenario);
+
+  const Finished calibrated =
+      lockstep_command("calibrate " + at + "measurement.json -o " + at + "calibration.json");
+  REQUIRE(calibrated.exit_code == 0);
+  CHECK(calibrated.err.empty());
+  CHECK_THAT(calibrated.out, Contains("tiny"));
+  CHECK_THAT(calibrated.out, Contains("Next: lockstep validate"));
+
+  // 350 us predicted, 400 measured: 12.5 % too short.
+  const std::string validate = "validate " + at + "calibration.json " + at + "runs.json ";
+  const Finished table = lockstep_command(validate + "--json " + at + "validation.json");
+  CHECK(table.exit_code == 0);
+  CHECK_THAT(table.out, Contains("-12.5 %"));
+  CHECK_THAT(slurp(at + "validation.json"), Contains("\"validation\""));
+  CHECK(lockstep_command(validate + "--mean 13% --worst 13%").exit_code == 0);
+  const Finished missed = lockstep_command(validate + "--mean 12%");
+  CHECK(missed.exit_code == 1);
+  CHECK_THAT(missed.out, Contains("does not hold: cpu: mean error 12.50 % is above 12 %"));
+
+  const Finished simulated =
+      lockstep_command("simulate " + at + "scenario.yaml --json " + at + "result.json --csv " + at +
+                       "result.csv --trace " + at + "trace.json");
+  CHECK(simulated.exit_code == 0);
+  CHECK(simulated.err.empty());
+  CHECK_THAT(simulated.out, Contains("Next: lockstep plot"));
+  for (const char* file : {"result.json", "result.csv", "trace.json"}) {
+    CHECK(std::filesystem::file_size(at + file) > 100);
+  }
+}
+
+TEST_CASE("the same bytes for any number of threads") {
+  const TemporaryFolder folder;
+  const std::string at = folder.path().string() + "/";
+  write_measurement(small_measurement(), at + "measurement.json");
+  spill(at + "scenario.yaml", kScenario);
+  lockstep_command("calibrate " + at + "measurement.json -o " + at + "calibration.json");
+  for (const char* threads : {"1", "8"}) {
+    lockstep_command("simulate " + at + "scenario.yaml --threads " + threads + " --json " + at +
+                     threads + ".json");
+  }
+  REQUIRE(!slurp(at + "1.json").empty());
+  CHECK(slurp(at + "1.json") == slurp(at + "8.json"));
+}
+
+TEST_CASE("output that cannot be written is said in one line") {
+  const TemporaryFolder folder;
+  const std::string at = folder.path().string() + "/";
+  write_measurement(small_measurement(), at + "measurement.json");
+  spill(at + "scenario.yaml", kScenario);
+  const std::string calibrate = "calibrate " + at + "measurement.json -o ";
+  CHECK(lockstep_command(calibrate + at + "calibration.json").exit_code == 0);
+  for (const std::string& file : {at + "missing/c.json", folder.path().string()}) {
+    const Finished finished = lockstep_command(calibrate + file);
+    CHECK(finished.exit_code == 2);
+    CHECK(finished.one_error_line());
+    CHECK(finished.out.empty());
+  }
+  // One bad place: the good ones stay empty, too.
+  const Finished finished = lockstep_command("simulate " + at + "scenario.yaml --json " + at +
+                                             "good.json --csv " + at + "missing/bad.csv");
+  CHECK(finished.exit_code == 2);
+  CHECK_FALSE(std::filesystem::exists(at + "good.json"));
+}
+
+TEST_CASE("standard output that is closed or full ends with 3 and one line") {
+  const TemporaryFolder folder;
+  for (const char* where : {"/dev/full", "&-"}) {
+    const std::string err = folder.file("err");
+    const std::string command =
+        "'" LOCKSTEP_BINARY "' --version >" + std::string(where) + " 2>'" + err + "'";
+    const int status = std::system(command.c_str());
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 3);
+    CHECK_THAT(slurp(err), StartsWith("lockstep: standard output cannot be written"));
+  }
+}
