@@ -9,10 +9,10 @@ lockstep=$build/lockstep
 
 rm -rf "$out"
 mkdir -p "$out"
-"$lockstep" measure --demo-matrix -o "$out/measured"
-"$lockstep" calibrate "$out"/measured/*.json -o "$out/calibration.json"
-"$lockstep" validate "$out/calibration.json" "$out"/measured/*.json --json "$out/validation.json"
+"$lockstep" measure --demo -o "$out/measured"
+"$lockstep" calibrate "$out/measured/measurement.json" -o "$out/calibration.json"
+"$lockstep" validate "$out/calibration.json" "$out/measured/runs.json" --json "$out/validation.json"
 "$lockstep" simulate "$project/scenarios/demo.yaml" --set calibration="$(realpath "$out")/calibration.json" \
   --json "$out/result.json"
-"$lockstep" plot "$out/result.json" "$out/validation.json" "$out"/measured/*.json -o "$out"
+"$lockstep" plot "$out/result.json" "$out/validation.json" "$out/measured/runs.json" -o "$out"
 echo "See $out/report.html"
