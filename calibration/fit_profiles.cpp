@@ -81,17 +81,54 @@ Profile median_profile(std::vector<Profile> profiles) {
 
 using SampleList = std::vector<const ProfileSample*>;
 
-/// The profile of each rank, the slowest device's first.
-std::vector<Profile> by_rank(const SampleList& samples, const Speed& speed) {
+/// Device times of the slowest card: the median of each card over processes, then the card whose
+/// layers take longest.
+Profile slowest_device(const SampleList& samples, const Speed& speed) {
   std::map<int, std::vector<Profile>> of_rank;
   for (const ProfileSample* sample : samples) {
     of_rank[sample->rank].push_back(at_equal_speed(*sample, speed));
   }
   std::vector<Profile> ranks;
   for (auto& [rank, profiles] : of_rank) ranks.push_back(median_profile(std::move(profiles)));
-  std::ranges::stable_sort(ranks, std::ranges::greater{},
-                           [](const Profile& p) { return lane_times(p).device; });
-  return ranks;
+  return *std::ranges::max_element(ranks, {},
+                                   [](const Profile& p) { return lane_times(p).device; });
+}
+
+/// Host times of the slowest process: which one that is is chance, other than with cards, so it is
+/// chosen anew in each repeat, and then the median taken over repeats.
+Profile slowest_host(const SampleList& samples, const Speed& speed) {
+  std::map<int, const ProfileSample*> of_process;
+  for (const ProfileSample* sample : samples) {
+    const ProfileSample*& slowest = of_process.emplace(sample->process, sample).first->second;
+    if (median_step(*sample) > median_step(*slowest)) slowest = sample;
+  }
+  std::vector<Profile> profiles;
+  for (const auto& [process, sample] : of_process) {
+    profiles.push_back(at_equal_speed(*sample, speed));
+  }
+  return median_profile(std::move(profiles));
+}
+
+Profile on_gpus(const SampleList& samples, const Speed& speed) {
+  Profile profile = slowest_host(samples, speed);
+  const Profile device = slowest_device(samples, speed);
+  for (std::size_t i = 0; i < profile.layers.size(); ++i) {
+    profile.layers[i].forward.device = device.layers[i].forward.device;
+    profile.layers[i].backward.device = device.layers[i].backward.device;
+  }
+  profile.optimizer.device = device.optimizer.device;
+  profile.step_overhead.device = device.step_overhead.device;
+  profile.gradient_hook.device = device.gradient_hook.device;
+  profile.peak = device.peak;
+  profile.device = device.device;
+  return profile;
+}
+
+/// Cores are alike once their speed is taken out: ranks count as more samples.
+Profile on_cores(const SampleList& samples, const Speed& speed) {
+  std::vector<Profile> profiles;
+  for (const ProfileSample* sample : samples) profiles.push_back(at_equal_speed(*sample, speed));
+  return median_profile(std::move(profiles));
 }
 
 /// Medians of the steps of each process and rank, at equal speed, as logarithms of seconds.
@@ -129,14 +166,7 @@ std::vector<double> step_deviations(const ProfileSample& sample) {
 Profile fit_group(const SampleList& samples, const Speed& speed, int launch_queue,
                   std::vector<Fit>& fits) {
   const bool cpu = speed.drifts();
-  Profile profile;
-  if (cpu) {
-    std::vector<Profile> all;
-    for (const ProfileSample* sample : samples) all.push_back(at_equal_speed(*sample, speed));
-    profile = median_profile(std::move(all));
-  } else {
-    profile = by_rank(samples, speed).front();
-  }
+  Profile profile = cpu ? on_cores(samples, speed) : on_gpus(samples, speed);
   std::vector<double> overheads, deviations;
   for (const ProfileSample* sample : samples) {
     Profile raw = sample->profile;

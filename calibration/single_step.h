@@ -18,9 +18,10 @@ LaneTimes lane_times(const Profile& profile);
 void scale_host(Profile& profile, double factor);
 void scale_device(Profile& profile, double factor);
 
-/// Scales what bounds the step until the simulated one lasts `step`; returns how much longer it was
-/// before, relative. A factor beyond two either way is no correction of a measurement: then nothing
-/// is scaled.
+/// Scales times until the simulated step lasts `step`, within a factor of two, beyond which it is
+/// no correction of a measurement; returns how much longer it was before, relative. Eager steps on
+/// a GPU are fitted on the host where that can be done: its times vary from one moment to the next,
+/// while kernel times hardly do. All others are fitted on the device.
 double fit_to_step(Profile& profile, Time step, bool cpu, int launch_queue);
 
 }  // namespace lockstep
