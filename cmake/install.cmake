@@ -16,11 +16,10 @@ install(FILES "${PROJECT_BINARY_DIR}/lockstep-config.cmake"
         DESTINATION "${config_dir}")
 install(FILES cmake/dependencies.cmake DESTINATION "${config_dir}" RENAME lockstep-dependencies.cmake)
 
-foreach(program lockstep lockstep-measure)
-  if(TARGET ${program})
-    install(TARGETS ${program})
-  endif()
-endforeach()
-install(DIRECTORY scenarios plots DESTINATION "${CMAKE_INSTALL_DATADIR}/lockstep" OPTIONAL
+install(TARGETS lockstep)
+if(TARGET lockstep-measure)
+  install(TARGETS lockstep-measure)
+endif()
+install(DIRECTORY scenarios plots DESTINATION "${CMAKE_INSTALL_DATADIR}/lockstep"
         FILES_MATCHING PATTERN "*.yaml" PATTERN "*.py")
 install(DIRECTORY calibration/data DESTINATION "${CMAKE_INSTALL_DATADIR}/lockstep/calibration" OPTIONAL)

@@ -3,17 +3,12 @@
 function(lockstep_room name)
   cmake_parse_arguments(room "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   set(target lockstep_${name})
-  if(NOT room_SOURCES)
-    add_library(${target} INTERFACE)
-    target_link_libraries(${target} INTERFACE ${room_PUBLIC})
-  else()
-    add_library(${target} STATIC ${room_SOURCES})
-    target_link_libraries(${target} PUBLIC ${room_PUBLIC}
-                          PRIVATE $<BUILD_INTERFACE:lockstep_flags> ${room_PRIVATE})
-    target_compile_definitions(${target} PRIVATE LOCKSTEP_VERSION="${PROJECT_VERSION}")
-    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/lockstep>)
-  endif()
+  add_library(${target} STATIC ${room_SOURCES})
+  target_link_libraries(${target} PUBLIC ${room_PUBLIC}
+                        PRIVATE $<BUILD_INTERFACE:lockstep_flags> ${room_PRIVATE})
+  target_compile_definitions(${target} PRIVATE LOCKSTEP_VERSION="${PROJECT_VERSION}")
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/lockstep>)
   add_library(lockstep::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
 endfunction()

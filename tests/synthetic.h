@@ -113,7 +113,9 @@ inline Calibration gpu_calibration() {
                               .by_layer_kind = {{"conv", 1.0, 1.1}}};
   calibration.noise = {.process = 0.01, .step = 0.02, .task = 0};
   calibration.launch_queue = 1024;
-  calibration.fits = {{"profile", 0.01, 6}, {"collective", 0.02, 20}};
+  calibration.fits = {{"profile of two_layers at batch 32", 0.01, 6},
+                      {"profile of with_norm at batch 32", 0.015, 6},
+                      {"collective all_reduce over synthetic, 2 workers", 0.02, 20}};
   return calibration;
 }
 

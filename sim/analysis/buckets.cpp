@@ -21,8 +21,11 @@ std::vector<BucketTimes> bucket_times(const TaskGraph& graph, const EngineResult
     if (collective.kind != CollectiveKind::all_reduce) continue;
     Time ready = begin;
     for (std::uint32_t p = before.first[t]; p < before.first[t + 1]; ++p) {
-      if (program.tasks[before.tasks[p]].lane != Lane::compute) continue;
-      ready = std::max(ready, spans.task(last, before.tasks[p]).end);
+      const Task& queued_behind = program.tasks[before.tasks[p]];
+      if (queued_behind.lane != Lane::compute) continue;
+      const TaskSpan& ran = spans.task(last, before.tasks[p]);
+      const bool copies = queued_behind.kind == TaskKind::bucket_copy;
+      ready = std::max(ready, copies ? ran.start : ran.end);
     }
     const CollectiveSpan& span = spans.collective(last, index);
     buckets.push_back({.bytes = collective.bytes,

@@ -10,7 +10,8 @@
 namespace lockstep {
 
 /// All-reduces of one worker in its last recorded step, from the start of that step (the end of the
-/// one before): ready when what they were queued behind had been done. `result` must hold spans.
+/// one before): ready when the bucket's last gradient was, before it was copied in. `result` must
+/// hold spans.
 std::vector<BucketTimes> bucket_times(const TaskGraph& graph, const EngineResult& result,
                                       std::uint32_t worker);
 

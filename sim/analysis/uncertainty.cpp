@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <string_view>
 
 namespace lockstep {
 namespace {
@@ -25,7 +27,8 @@ Uncertainty uncertainty(const Calibration& calibration, const Profile& profile,
                         const Breakdown& step) {
   const Time whole = step.step();
   const double own = profile.spread_between_processes;
-  const double compute = residual(calibration, "profile") * share(step.compute + step.host, whole);
+  const double compute = residual(calibration, "profile of " + profile.model + " ") *
+                         share(step.compute + step.host, whole);
   const double exposed = residual(calibration, "collective") * share(step.exposed, whole);
   // Compute beside communication rests on the interference factors.
   const double beside =

@@ -1,85 +1,102 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/engine.h"
+#include "sim/core/error.h"
 #include "sim/core/task_graph.h"
+#include "sim/platform/network.h"
+#include "sim/workload/strategy.h"
 
 namespace lockstep {
 namespace {
 
-constexpr int kLayers = 161;  // leaf modules of ResNet-50
-constexpr int kBuckets = 5;   // of its gradients, at 25 MiB
-constexpr std::uint32_t kWorkers = 8;
-
-/// Adds host and device work as pairs: the device task waits for its issue.
-class StepBuilder {
- public:
-  using Id = ProgramBuilder::Id;
-
-  Id launch(Lane lane, TaskKind kind, Time host, Time device, int collective = kNoCollective) {
-    const Id issue =
-        builder_.add({.work = host, .launches = 1, .kind = TaskKind::issue, .lane = Lane::host});
-    const Id task = builder_.add(
-        {.work = device, .collective = collective, .interference = 1, .kind = kind, .lane = lane});
-    builder_.edge(issue, task);
-    return task;
-  }
-  void after(Id before, Id task) { builder_.edge(before, task); }
-  void synchronise(Id last) {
-    builder_.edge(last, builder_.add({.kind = TaskKind::mark, .lane = Lane::host}));
-  }
-  Program build() const { return builder_.build(); }
-
- private:
-  ProgramBuilder builder_;
-};
-
-/// One DDP step of ResNet-50 as the engine sees it: two buffer broadcasts, forward, backward with
-/// an all-reduce after every fifth of the layers, optimizer, host synchronised each step.
-TaskGraph resnet50_ddp() {
-  StepBuilder step;
-  const auto us = [](int n) { return Time::nanoseconds(n * 1000); };
-  TaskGraph graph;
-  for (int b = 0; b < 2; ++b) {
-    graph.collectives.push_back({.kind = CollectiveKind::broadcast, .duration = us(20)});
-  }
-  for (int b = 0; b < kBuckets; ++b) graph.collectives.push_back({.duration = us(300)});
-
-  StepBuilder::Id buffers = 0;
-  for (int b = 0; b < 2; ++b) {
-    buffers = step.launch(Lane::communication, TaskKind::collective, us(8), Time(), b);
-  }
-  for (int layer = 0; layer < kLayers; ++layer) {
-    const auto id =
-        step.launch(Lane::compute, TaskKind::forward, us(9 + layer % 3), us(100 + layer % 7));
-    if (layer == 0) step.after(buffers, id);
-  }
-  std::vector<StepBuilder::Id> reduced;
-  for (int layer = kLayers - 1; layer >= 0; --layer) {
-    const auto id =
-        step.launch(Lane::compute, TaskKind::backward, us(15 + layer % 4), us(200 + layer % 11));
-    const int place = kLayers - layer;
-    const int bucket = place * kBuckets / kLayers - 1;
-    if (bucket < 0 || (place - 1) * kBuckets / kLayers - 1 == bucket) continue;
-    reduced.push_back(
-        step.launch(Lane::communication, TaskKind::collective, us(10), Time(), 2 + bucket));
-    step.after(id, reduced.back());
-  }
-  const auto optimizer = step.launch(Lane::compute, TaskKind::optimizer, us(500), us(800));
-  for (const auto id : reduced) step.after(id, optimizer);
-  step.synchronise(optimizer);
-
-  graph.programs = {step.build()};
-  graph.program_of_worker.assign(kWorkers, 0);
-  graph.interference.push_back({Factor::of(1.05), Factor::of(1.25)});
-  graph.launch_queue = 1024;
-  return graph;
+Time us(double n) {
+  return Time::from_seconds(n * 1e-6);
 }
 
-void run_resnet50_ddp(benchmark::State& state, const EngineOptions& options) {
-  const TaskGraph graph = resnet50_ddp();
+/// ResNet-50's leaf modules in forward order (He et al. 2015, table 1), with plausible times for a
+/// batch of 32 on a large GPU: the engine's speed does not depend on them.
+class Resnet50 {
+ public:
+  Profile profile() {
+    conv("conv1", 3, 64, 7);
+    layer("maxpool", "pool", {}, 0);
+    int in = 64;
+    const std::vector<std::pair<int, int>> stages{{3, 64}, {4, 128}, {6, 256}, {3, 512}};
+    for (const auto& [blocks, width] : stages) {
+      for (int b = 0; b < blocks; ++b) {
+        conv("reduce", in, width, 1);
+        conv("spatial", width, width, 3);
+        conv("expand", width, 4 * width, 1);
+        if (b == 0) conv("downsample", in, 4 * width, 1);
+        layer("add", "add", {}, 0);
+        in = 4 * width;
+      }
+    }
+    layer("fc", "linear", {in * 1000, 1000}, 0);
+    layer("loss", "loss", {}, 0);
+    // Backward runs in reverse, and so do gradients get ready, a layer's last parameter first.
+    int ready = 0;
+    for (std::size_t i = profile_.layers.size(); i-- > 0;) {
+      Layer& layer = profile_.layers[i];
+      layer.backward_order = static_cast<int>(profile_.layers.size() - 1 - i);
+      for (std::size_t p = layer.parameters.size(); p-- > 0;) {
+        layer.parameters[p].ready_order = ready++;
+      }
+    }
+    profile_.optimizer = {us(300), us(500), 30};
+    profile_.gradient_hook = {us(2), Time(), 0};
+    return profile_;
+  }
+
+ private:
+  /// A convolution with its normalisation.
+  void conv(const std::string& name, int in, int out, int size) {
+    layer(name, "conv", {in * out * size * size}, 0);
+    layer(name + " norm", "norm", {out, out}, 2 * out);
+  }
+  void layer(const std::string& name, const std::string& kind, const std::vector<int>& parameters,
+             int buffers) {
+    Layer layer;
+    layer.name = name;
+    layer.kind = kind;
+    const auto place = static_cast<double>(profile_.layers.size() % 7);
+    layer.forward = {us(9 + place), us(40 + 3 * place), 1};
+    layer.backward = {us(14 + place), us(80 + 5 * place), 2};
+    for (const int count : parameters) {
+      layer.parameters.push_back({"weight", Bytes{std::int64_t{4} * count}, 0});
+    }
+    layer.buffers = Bytes{std::int64_t{4} * buffers};
+    profile_.layers.push_back(layer);
+  }
+
+  Profile profile_;
+};
+
+/// A DDP step of it: issue and device work of every layer, two buffer broadcasts, five buckets.
+TaskGraph resnet50_ddp(std::uint32_t workers, bool expanded = false) {
+  Workload workload;
+  workload.profiles = {Resnet50().profile()};
+  LOCKSTEP_ASSERT(parameter_bytes(workload.profiles[0]) == Bytes{4 * 25'557'032},
+                  "ResNet-50 has 25,557,032 parameters");
+  workload.profile_of_worker.assign(workers, 0);
+  workload.strategy.kind = "ddp";
+  workload.launch_queue = 1024;
+  workload.interference = {1.05, 1.25, 1.1, {}};
+  workload.collective = [&](CollectiveKind kind, Bytes bytes) {
+    Collective collective{.kind = kind, .bytes = bytes};
+    collective.duration = us(20) + transfer_time(bytes, Bandwidth{300'000'000'000});
+    collective.expanded = expanded;
+    return CollectiveCost{collective, us(10)};
+  };
+  return compile(workload, Phase::steady);
+}
+
+void run_and_count(benchmark::State& state, const TaskGraph& graph, const EngineOptions& options) {
   std::uint64_t tasks = 0;
   for (auto _ : state) {
     const EngineResult result = run(graph, options);
@@ -88,21 +105,39 @@ void run_resnet50_ddp(benchmark::State& state, const EngineOptions& options) {
   }
   state.counters["tasks/s"] =
       benchmark::Counter(static_cast<double>(tasks), benchmark::Counter::kIsRate);
+  state.counters["tasks/worker"] = static_cast<double>(graph.programs[0].tasks.size());
 }
 
-EngineOptions options(NoiseLevels noise) {
+EngineOptions options(NoiseLevels noise = {}) {
   EngineOptions options;
   options.iterations = 50;
   options.noise = noise;
   return options;
 }
 
-BENCHMARK_CAPTURE(run_resnet50_ddp, quiet, options({}))->Name("engine/resnet50_ddp");
-BENCHMARK_CAPTURE(run_resnet50_ddp, step_noise, options({.process = 0.01, .step = 0.02}))
+void table(benchmark::State& state, NoiseLevels noise) {
+  run_and_count(state, resnet50_ddp(8), options(noise));
+}
+
+/// Every message of every ring, over links; messages are not counted as tasks.
+void step_by_step(benchmark::State& state) {
+  const auto workers = static_cast<std::uint32_t>(state.range(0));
+  const Network network(plain_network({.workers = workers,
+                                       .devices_per_host = 4,
+                                       .device_bandwidth = {300'000'000'000},
+                                       .host_bandwidth = {50'000'000'000},
+                                       .host_latency = us(2)}));
+  EngineOptions with_network = options();
+  with_network.network = &network;
+  run_and_count(state, resnet50_ddp(workers, true), with_network);
+}
+
+BENCHMARK_CAPTURE(table, quiet, NoiseLevels{})->Name("engine/resnet50_ddp");
+BENCHMARK_CAPTURE(table, step_noise, NoiseLevels{.process = 0.01, .step = 0.02})
     ->Name("engine/resnet50_ddp/step_noise");
-BENCHMARK_CAPTURE(run_resnet50_ddp, all_noise,
-                  options({.process = 0.01, .step = 0.02, .task = 0.05}))
+BENCHMARK_CAPTURE(table, noise, NoiseLevels{.process = 0.01, .step = 0.02, .task = 0.05})
     ->Name("engine/resnet50_ddp/noise");
+BENCHMARK(step_by_step)->Name("engine/resnet50_ddp/step_by_step")->Arg(8)->Arg(64);
 
 }  // namespace
 }  // namespace lockstep

@@ -13,7 +13,6 @@ namespace {
 using testing::NaiveSimulator;
 using testing::random_graph;
 using testing::RandomGraph;
-using testing::RandomGraphOptions;
 
 /// Where nothing is shared, every start follows from what comes earlier in program order: one sweep
 /// computes them all, the workers taking turns from one collective to the next.

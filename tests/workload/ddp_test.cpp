@@ -60,10 +60,10 @@ TEST_CASE("DDP on two GPUs: two buckets, the first hidden, the second exposed", 
   const std::vector<BucketTimes> buckets = bucket_times(graph, result, 0);
   REQUIRE(buckets.size() == 2);
   CHECK(buckets[0].bytes == Bytes{4 << 20});
-  CHECK(buckets[0].ready == us(430));
+  CHECK(buckets[0].ready == us(410));
   CHECK(buckets[0].launch == us(430));
   CHECK(buckets[0].done == us(580));
-  CHECK(buckets[1].ready == us(650));
+  CHECK(buckets[1].ready == us(630));
   CHECK(buckets[1].done == us(800));
 }
 
