@@ -122,9 +122,11 @@ def _key(points, narrow):
     return [h for column in columns for h in column + [blank] * (most - len(column))], len(columns)
 
 
-def point_name(p):
-    extra = ", graph" if p.graph else ""
-    return f"{p.model}, {p.strategy}, n = {p.workers}, batch {p.batch}{extra}"
+def point_name(p, group=""):
+    """ "vgg11, ddp, n = 2, batch 32"; what the group says already is left out."""
+    mode = ["graph"] if p.graph and group != "graph" else []
+    sync = ["not synchronised"] if p.sync == "none" else []
+    return ", ".join([p.model, p.strategy, f"n = {p.workers}", f"batch {p.batch}", *mode, *sync])
 
 
 def error_pages(validations, narrow=False):
@@ -150,13 +152,13 @@ def _errors(page, points, narrow):
         axis.text(1.01, row, signed(p.error), transform=axis.get_yaxis_transform(),
                   va="center", fontsize=8, fontweight="bold" if abs(p.error) > NEAR else "normal")
     several = len({group for group, _ in points}) > 1
-    axis.set_yticks(range(len(page)), [(f"{g}: " if several else "") + point_name(p)
+    axis.set_yticks(range(len(page)), [f"{g}: {point_name(p, g)}" if several else point_name(p)
                                        for g, p in page], fontsize=7 if narrow else 8)
     axis.set_ylim(len(page) - 0.4, -0.6)
     axis.set_xlim(-far, far)
     axis.set_xlabel("error (%)" if narrow else "error of the prediction (%); bar: range of repeats")
     axis.grid(axis="y", visible=False)
-    worst = max(page, key=lambda item: abs(item[1].error))[1]
+    worst = max(counted(page) or [p for _, p in page], key=lambda p: abs(p.error))
     style.heading(fig, f"Error of each prediction; worst here: {point_name(worst)}, "
                        f"{signed(worst.error)} %", narrow)
     return fig

@@ -20,7 +20,8 @@ LOOKS = {  # colour and hatch
 }
 NAMES = {
     "compute": "compute", "exposed": "exposed communication", "waiting": "waiting for others",
-    "host": "host", "input": "input", "idle": "idle", "hidden": "hidden communication",
+    "host": "waiting for the host", "input": "waiting for input", "idle": "idle",
+    "hidden": "hidden communication",
 }
 MEASURED = "#F0E442"  # yellow, the one colour of the palette that no part has
 MANY = 8  # numbers of workers; beyond, bars lose their figures and take the whole width
@@ -59,11 +60,12 @@ def _figure(curves, columns, narrow):
 
 
 def _title(points):
-    """What is seen: how much of a step communication costs at most."""
-    shares = [p.predicted.breakdown["exposed"] / p.predicted.step.mean for p in points]
-    if all(p.workers == 1 for p in points):
-        return "Where a predicted step goes on one worker"
-    return f"Where a predicted step goes: at most {100 * max(shares):.0f} % is exposed communication"
+    """What is seen: the part that takes most of a step beside compute."""
+    share, part = max((p.predicted.breakdown[name] / p.predicted.step.mean, name)
+                      for p in points for name in PARTS[1:])
+    if share < 0.005:
+        return "Where a predicted step goes: all of it is compute"
+    return f"Where a predicted step goes: up to {100 * share:.0f} % is {NAMES[part]}"
 
 
 def _draw(axis, curve, inches):

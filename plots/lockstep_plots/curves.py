@@ -20,22 +20,25 @@ class Setup(NamedTuple):
     graph: bool
 
     @property
-    def mode(self):
-        """What is not the default: "graph", "not synchronised", "bf16"."""
-        return ", ".join(filter(None, ("graph" if self.graph else "",
-                                       "not synchronised" if self.sync == "none" else "",
-                                       self.precision if self.precision != "fp32" else "")))
+    def modes(self):
+        """Precision, synchronisation and mode in words."""
+        return (self.precision, "synchronised" if self.sync == "step" else "not synchronised",
+                "graph" if self.graph else "eager")
+
+    @property
+    def unusual(self):
+        """What of the modes is not the default."""
+        return [m for m in self.modes if m not in ("fp32", "synchronised", "eager")]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Step time over repeats, ns; `normalised` says whether at the calibration's speed."""
+    """Step time over repeats, ns: at the calibration's speed where that is known."""
 
     step: float
     low: float
     high: float
     stable: bool
-    normalised: bool
 
 
 @dataclass(frozen=True)
@@ -145,21 +148,20 @@ def _setup(point, calibration):
 def _measured_index(records):
     """A function (setup, strategy, batch, workers) -> Measured or None.
 
-    Runs come before a validation, since they hold every repeat, unless their speed cannot be
-    normalised and the validation's is.
+    Runs come before a validation, since they hold every repeat, unless nobody says at which speed
+    they were and the validation knows.
     """
     known = _from_validations(records)
-    references = {c.id: c.reference for c in records.calibrations}
+    calibrations = {c.id: c for c in records.calibrations}
     medians, stable = {}, {}
     for run in records.runs:
-        reference = references.get(run.calibration)
+        calibration = calibrations.get(run.calibration)
         key = (_setup(run, run.calibration), run.strategy, run.batch, run.workers)
-        if run.repeats and (reference or key not in known):
-            medians.setdefault(key, []).extend(normalised_medians(run, reference))
+        if run.repeats and (calibration or key not in known):
+            medians.setdefault(key, []).extend(normalised_medians(run, calibration))
             stable[key] = stable.get(key, True) and run.stable
     for key, values in medians.items():
-        known[key] = Measured(*median_and_range(values), stable[key],
-                              bool(references.get(key[0].calibration)))
+        known[key] = Measured(*median_and_range(values), stable[key])
 
     def find(setup, strategy, batch, workers):
         found = known.get((setup, strategy, batch, workers))
@@ -177,20 +179,22 @@ def _from_validations(records):
         for p in (p for group in validation.groups for p in group.points):
             middle, half = p.measured_normalised, p.repeat_spread * p.measured_normalised / 2
             key = (_setup(p, validation.calibration), p.strategy, p.batch, p.workers)
-            known[key] = Measured(middle, middle - half, middle + half, p.stable, True)
+            known[key] = Measured(middle, middle - half, middle + half, p.stable)
     return known
 
 
 def labels(curves):
-    """A short name per curve, of what differs between them; of the last, all of it."""
-    parts = [(c.setup.model, c.strategy, c.size, c.setup.mode, c.scenario) for c in curves]
-    differs = [len({p[i] for p in parts}) > 1 for i in range(5)]
-    names = [", ".join(p[i] for i in range(4) if differs[i] and p[i]) for p in parts]
-    if len(set(names)) < len(names) and differs[4]:
-        names = [", ".join(filter(None, (name, p[4]))) for name, p in zip(names, parts)]
-    return [name or ", ".join(filter(None, p[1:4])) for name, p in zip(names, parts)]
+    """A short name per curve, of what differs between them; of a lone one, strategy and size."""
+    parts = [(c.setup.model, c.strategy, c.size, *c.setup.modes, c.scenario) for c in curves]
+    last = len(parts[0]) - 1
+    differs = [len({p[i] for p in parts}) > 1 for i in range(last + 1)]
+    names = [", ".join(p[i] for i in range(last) if differs[i]) for p in parts]
+    if len(set(names)) < len(names) and differs[last]:
+        names = [", ".join(filter(None, (name, p[last]))) for name, p in zip(names, parts)]
+    if not any(names):
+        return [", ".join((c.strategy, c.size, *c.setup.unusual)) for c in curves]
+    return names
 
 
 def full_label(curve):
-    return ", ".join(filter(None, (curve.setup.model, curve.strategy, curve.size,
-                                   curve.setup.mode)))
+    return ", ".join((curve.setup.model, curve.strategy, curve.size, *curve.setup.unusual))

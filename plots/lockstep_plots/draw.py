@@ -40,4 +40,4 @@ def _title(records, curves):
         [c.setup.model for c in curves]
         + [p.model for _, p in accuracy.flat(records.validations)]))
     named = ", ".join(models[:4]) + (" and others" if len(models) > 4 else "")
-    return f"Lockstep: how {named} scales" if models else "Lockstep: calibration"
+    return f"Lockstep: scaling of {named}" if models else "Lockstep: a calibration"

@@ -287,14 +287,16 @@ def _origin(node):
         date=node.text("date"))
 
 
-def normalised_medians(run, reference):
-    """Each repeat's median step in ns at the calibration's speed; as measured where no reference
-    is known. Normalised: t * reference / mean(before, after)."""
-    def factor(repeat):
-        index = sum(repeat.speed_index) / 2
-        return reference / index if reference and index else 1.0
+def normalised_medians(run, calibration):
+    """Each repeat's median step, ns, at the calibration's speed: t * reference / mean(before,
+    after). As measured where the calibration is None, and on GPUs, whose clock is their own (the
+    rule of calibration/speed.h)."""
+    reference = calibration.reference if calibration and not calibration.origin.gpus else 0
 
-    return [repeat.step.p50 * factor(repeat) for repeat in run.repeats]
+    def factor(before, after):
+        return 2 * reference / (before + after) if reference and before and after else 1.0
+
+    return [repeat.step.p50 * factor(*repeat.speed_index) for repeat in run.repeats]
 
 
 def median_and_range(values):

@@ -192,7 +192,7 @@ def _calibrated(calibration):
              for name, batches in profiles.items()]
     noise = ", ".join(f"{level} {percent(v)}" for level, v in calibration.noise)
     pairs.append(("noise (1 s.d.)", noise))
-    fits = [[escape(what), str(points), percent(abs(residual))]
+    fits = [[escape(what), str(points), signed(residual) + " %"]
             for what, residual, points in calibration.fits]
     return _definitions(pairs) + (tables.table(["fit", "points", "residual"], fits) if fits else "")
 

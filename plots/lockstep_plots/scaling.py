@@ -36,21 +36,34 @@ def figures(curves, narrow=False):
 
 
 def family(row):
-    return f"{row[0].setup.model}, {'weak' if row[0].weak else 'strong'} scaling"
+    """What the curves of a row share; of a lone curve its label says the rest."""
+    shared = [{c.strategy for c in row}, {c.size for c in row}] if len(row) > 1 else []
+    parts = [row[0].setup.model, *(found.pop() for found in shared if len(found) == 1),
+             f"{'weak' if row[0].weak else 'strong'} scaling"]
+    return ", ".join(parts)
 
 
 def title(row):
-    """What the row shows, in one line: how far its curves get."""
+    """What the row shows: how far its curves get, and how far measured ones got if less far."""
     most = max(curve.points[-1].workers for curve in row)
-    last = [(c, c.points[-1]) for c in row if c.points[-1].workers == most]
     head = family(row)
     if most == 1:
         return f"{head}: one worker"
-    predicted = [p.predicted.speedup for _, p in last if p.predicted]
-    measured = [s[0] for c, p in last if (s := measured_speedup(c, p))]
-    said = [f"{word} {_range(values)}"
+    measured = [p.workers for c in row for p in c.points if measured_speedup(c, p)]
+    said = [_reached(row, most)]
+    if measured and 1 < max(measured) < most:
+        said.append(_reached(row, max(measured)))
+    return f"{head}: " + "; ".join(filter(None, said)) if any(said) else head
+
+
+def _reached(row, workers):
+    """ "1.79 predicted, 1.82 measured on 2 workers", of those curves that have both or either."""
+    points = [(c, p) for c in row for p in c.points if p.workers == workers]
+    predicted = [p.predicted.speedup for _, p in points if p.predicted]
+    measured = [s[0] for c, p in points if (s := measured_speedup(c, p))]
+    said = [f"{_range(values)} {word}"
             for word, values in (("predicted", predicted), ("measured", measured)) if values]
-    return f"{head}: on {most} workers " + ", ".join(said) if said else head
+    return f"{', '.join(said)} on {workers} workers" if said else ""
 
 
 def _range(values):
@@ -86,6 +99,7 @@ def _draw_row(part, row, narrow):
     _finish(axes, row, log)
     style.heading(part, title(row), narrow)
     handles = [Line2D([], [], color=style.COLOURS[i], label=name, markersize=5,
+                      linestyle="-" if any(p.predicted for p in curve.points) else "none",
                       marker=style.SHAPES[i] if any(p.measured for p in curve.points) else "",
                       markeredgecolor="black", markeredgewidth=0.7)
                for i, (curve, name) in enumerate(zip(row, labels(row)))]
@@ -144,12 +158,14 @@ def _draw_measured(axis, points, look, place):
     aside = axis.transData + ScaledTranslation(3 * place / 72, 0, axis.figure.dpi_scale_trans)
     for point, (value, low, high) in points:
         stable = point.measured.stable
+        axis.update_datalim([(point.workers, low), (point.workers, high)])  # `aside` hides it
         axis.errorbar([point.workers], [value], [[value - low], [high - value]],
                       fmt=look["marker"], markersize=4.8, capsize=2.8, elinewidth=1, zorder=4,
                       transform=aside,
                       ecolor="black", markeredgecolor="black" if stable else look["color"],
                       markeredgewidth=0.7 if stable else 1.3,
                       markerfacecolor=look["color"] if stable else "white")
+    axis.autoscale_view(scalex=False)
 
 
 def _draw_ideals(axes, counts):

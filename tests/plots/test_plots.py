@@ -122,6 +122,17 @@ class Figures(InFolder):
         self.assertEqual(kept[-2:], [32, 100])
 
 
+    def test_measured_points_outside_the_prediction_are_inside_the_axes(self):
+        from lockstep_plots import scaling, style
+        records = read_records(examples.write(self.folder, r=examples.result(), u=examples.runs(
+            examples.run(workers=1, factors=(1,)), examples.run(factors=(0.3, 0.4)))))
+        with style.settings():
+            (fig,) = scaling.figures(build_curves(records))
+        axis = fig.axes[2]
+        fastest = 64 / (0.3 * 1.1 * 0.74624)  # samples / s, the upper end of the bar
+        self.assertGreater(axis.get_ylim()[1], fastest)
+
+
 class Report(InFolder):
     def test_the_numbers_of_the_demo(self):
         html = self.tables(**examples.demo())
@@ -146,6 +157,14 @@ class Report(InFolder):
         raw = self.tables(r=examples.result(), u=examples.run())
         self.assertTrue(any("829 804\u2013854" in r for r in cells(raw)))
         self.assertIn("not corrected for drift", raw)
+
+    def test_times_on_gpus_stay_as_they_are(self):
+        machine = {**examples.origin()["machine"], "gpus": [
+            {"name": "H100", "uuid": "", "sm_clock_mhz": 1980, "power_w": 400, "throttle": ""}]}
+        html = self.tables(r=examples.result(), u=examples.run(),
+                           c=examples.calibration(machine=machine))
+        self.assertTrue(any("829 804\u2013854" in r for r in cells(html)))
+        self.assertNotIn("not corrected for drift", html)
 
     def test_a_configuration_measured_twice_pools_its_repeats(self):
         # medians 0.98, 1.01, 1.04, 1.10 x 746.24 ms: median 1.025 x, from 0.98 to 1.10
