@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <functional>
+#include <numeric>
 #include <thread>
 
 #include "sim/analysis/breakdown.h"
@@ -154,6 +156,16 @@ ResultPoint simulate_baseline(Scenario scenario, const Calibration& calibration)
   return simulate_point(scenario, calibration, 1);
 }
 
+/// Points by falling numbers of workers, so that threads end together; then the baseline, which is
+/// the index after the last point.
+std::vector<std::size_t> largest_first(const std::vector<int>& workers) {
+  std::vector<std::size_t> order(workers.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return workers[i]; });
+  order.push_back(workers.size());
+  return order;
+}
+
 /// Calls body(0) .. body(count - 1) on several threads; rethrows the first failure by index.
 template <typename Body>
 void for_each_index(std::size_t count, unsigned threads, const Body& body) {
@@ -191,17 +203,19 @@ Prediction simulate(const Scenario& scenario, const Calibration& calibration, un
   prediction.precision = scenario.precision;
   prediction.sync = scenario.sync;
   prediction.graph = scenario.graph;
-  prediction.points.resize(scenario.workers.size());
-  ResultPoint baseline;
-  for_each_index(scenario.workers.size() + 1, threads, [&](std::size_t i) {
-    if (i == scenario.workers.size()) {
-      baseline = simulate_baseline(scenario, calibration);
-    } else {
-      prediction.points[i] = simulate_point(scenario, calibration, scenario.workers[i]);
-    }
+  const std::vector<int>& workers = scenario.workers;
+  prediction.points.resize(workers.size() + 1);  // the last one for the baseline
+  const std::vector<std::size_t> order = largest_first(workers);
+  for_each_index(order.size(), threads, [&](std::size_t i) {
+    const std::size_t at = order[i];
+    prediction.points[at] = at == workers.size()
+                                ? simulate_baseline(scenario, calibration)
+                                : simulate_point(scenario, calibration, workers[at]);
   });
+  const double alone = prediction.points.back().throughput;
+  prediction.points.pop_back();
   for (ResultPoint& point : prediction.points) {
-    point.speedup = point.throughput / baseline.throughput;
+    point.speedup = point.throughput / alone;
     point.efficiency = point.speedup / point.workers;
   }
   return prediction;
