@@ -3,6 +3,7 @@
 #include "sim/analysis/breakdown.h"
 #include "sim/analysis/buckets.h"
 #include "sim/core/engine.h"
+#include "sim/core/symmetry.h"
 #include "sim/workload/strategy.h"
 #include "tests/catch.h"
 #include "tests/synthetic.h"
@@ -103,6 +104,28 @@ TEST_CASE("a straggler makes the others wait", "[ddp]") {
   CHECK(straggler.exposed == us(150));
   CHECK(straggler.waiting == Time{});
   CHECK(straggler.host == us(15));
+}
+
+TEST_CASE("one of each kind stands for all, to the picosecond", "[ddp]") {
+  // Five workers, two batches, one straggler: three kinds.
+  Workload workload = gpu_workload(5);
+  workload.profiles.push_back(at_batch(two_layers(), 31));
+  workload.profile_of_worker = {0, 0, 1, 0, 1};
+  workload.interference.transferring = 1.3;
+  workload.interference.waiting = 1.1;
+  workload.interference.collective_beside_compute = 1.2;
+  const TaskGraph graph = compile(workload, Phase::steady);
+  EngineOptions options;
+  options.iterations = 6;
+  options.slowdowns.resize(5);
+  options.slowdowns[3] = {.host = Factor::of(1.37), .device = Factor::of(1.37)};
+  const EngineResult full = run(graph, options);
+  const ReducedRun reduced = reduce_symmetric(graph, options);
+  CHECK(reduced.graph.program_of_worker.size() == 3);
+  const EngineResult few = run(reduced.graph, reduced.options);
+  for (std::size_t worker = 0; worker < 5; ++worker) {
+    CHECK(full.step_end[worker] == few.step_end[reduced.class_of_worker[worker]]);
+  }
 }
 
 TEST_CASE("as a graph the host launches once", "[ddp]") {
