@@ -71,30 +71,35 @@ Parity check_parity(const std::string& name, const StrategyOptions& options, int
   const std::size_t rank = static_cast<std::size_t>(communicator.rank());
   Model together = make_model(name, device.torch(), seed);
   Model alone = make_model(name, device.torch(), seed);
-  const Tensors start = copies(state(alone));
   const auto strategy = make_strategy(options, together, &communicator, device);
   Trainer trainer(together, *strategy);
   Sgd sgd(alone.parameters(), {});
+  double worst_step = 0;
   for (int step = 0; step < kSteps; ++step) {
+    const Tensors start = copies(state(alone));
     std::vector<Batch> shards;
     for (int shard = 0; shard < communicator.size(); ++shard) {
       const auto draw = seed + static_cast<std::uint64_t>(step * communicator.size() + shard) + 1;
       shards.push_back(random_batch(alone, batch, draw, device.torch()));
     }
     trainer.step(shards[rank]);
+    device.synchronize();
     train_shards(alone, sgd, shards);
+    const Tensors expected = state(alone);
+    // On the other ranks the buffers are this step's own until the next forward.
+    Tensors reached = state(together);
+    if (rank != 0 && expected.size() > alone.parameters().size()) {
+      reached.back() = expected.back();
+    }
+    const double ratio = std::sqrt(squared_distance(reached, expected)) /
+                         std::sqrt(squared_distance(expected, start));
+    worst_step = std::max(worst_step, std::isfinite(ratio) ? std::min(ratio, 1e6) : 1e6);
+    assign(expected, reached);
   }
-  device.synchronize();
-  const Tensors expected = state(alone);
-  // On the other ranks the buffers are this step's own until the next forward.
-  Tensors reached = state(together);
-  if (rank != 0 && expected.size() > alone.parameters().size()) reached.back() = expected.back();
-  const double apart = std::sqrt(squared_distance(reached, expected));
-  const double moved = std::sqrt(squared_distance(expected, start));
   constexpr double kScale = 1e12;  // the ratio travels as an integer
-  const double ratio = std::isfinite(apart) ? std::min(apart / moved, 1e6) : 1e6;
   double worst = 0;
-  for (const auto& row : gather(&communicator, {std::llround(ratio * kScale)}, device.torch())) {
+  for (const auto& row :
+       gather(&communicator, {std::llround(worst_step * kScale)}, device.torch())) {
     worst = std::max(worst, static_cast<double>(row.front()) / kScale);
   }
   return {.relative_l2 = worst, .steps = kSteps};

@@ -12,9 +12,10 @@ inline constexpr double kParityBound = 1e-4;
 
 /// Trains three steps with the strategy on all ranks, and the same three steps on this device
 /// alone: it runs the shards of all ranks one after another, each with its own BatchNorm
-/// statistics, adds their gradients weighted by their share, and keeps shard 0's buffers.
-/// Returns how far parameters and buffers are apart, relative to how far training moved them, on
-/// the rank where that is largest. All ranks call.
+/// statistics, adds their gradients weighted by their share, and keeps shard 0's buffers. Every
+/// step starts from the same parameters on both sides, since training amplifies the rounding of a
+/// sum's order from step to step. Returns how far parameters and buffers are apart after a step,
+/// relative to how far it moved them: the largest over steps and ranks. All ranks call.
 Parity check_parity(const std::string& model, const StrategyOptions& options, int batch,
                     std::uint64_t seed, Communicator& communicator, Device& device);
 

@@ -30,7 +30,7 @@ std::optional<Parity> check(Worker& worker, const std::string& model) {
   if (!(parity.relative_l2 <= kParityBound)) {
     throw RunError(
         fmt::format("parity: ddp on {} workers trains {} away from one device by {:.1e} "
-                    "of the way after {} steps; {:.0e} is allowed",
+                    "of a step, in {} steps; {:.0e} is allowed",
                     worker.size(), model, parity.relative_l2, parity.steps, kParityBound));
   }
   return parity;

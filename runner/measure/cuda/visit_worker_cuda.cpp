@@ -75,11 +75,14 @@ class VisitWorker {
   /// A part that fails does not take the others with it; RunError at the end.
   void run() {
     if (options_.repeat == 0 && worker_.communicator) attempt([this] { check_parities(); });
-    attempt([this] { measure_runs(); });
-    attempt([this] { measure_tables(); });
-    if (worker_.size() == 1 || worker_.size() == most_workers_) {
-      attempt([this] { measure_profiles(); });
+    for (const std::string& model : options_.models) {
+      for (const int batch : options_.batches) {
+        attempt([&] { measure_configuration(model, batch); });
+        save();
+      }
     }
+    attempt([this] { measure_tables(); });
+    attempt([this] { measure_kernels(); });
     if (options_.repeat == 0 && worker_.size() == most_workers_) {
       attempt([this] { measure_clocks(); });
     }
@@ -121,33 +124,36 @@ class VisitWorker {
       say(fmt::format("parity of {}", model));
       parities_[model] = check_parity(model, strategy(), kBatch, options_.seed,
                                       *worker_.communicator, worker_.device);
-      if (worker_.rank() == 0 && !(parities_[model].relative_l2 <= kParityBound)) {
-        fmt::print(stderr, "lockstep-measure: {} on {} GPUs is {:.1e} off one GPU, over {:.0e}\n",
-                   model, worker_.size(), parities_[model].relative_l2, kParityBound);
+      if (!(parities_[model].relative_l2 <= kParityBound)) {
+        attempt([&] {
+          throw RunError(
+              fmt::format("parity: ddp on {} GPUs trains {} away from one GPU by {:.1e} "
+                          "of a step; {:.0e} is allowed",
+                          worker_.size(), model, parities_[model].relative_l2, kParityBound));
+        });
       }
     }
   }
 
-  void measure_runs() {
-    for (const std::string& model : options_.models) {
-      for (const int batch : options_.batches) {
-        say(fmt::format("runs of {} at {}", model, batch));
-        RunOptionsCuda wanted;
-        wanted.model = model;
-        wanted.batch = batch;
-        wanted.strategy = strategy();
-        wanted.budget = block_;
-        wanted.process = options_.repeat;
-        wanted.seed = options_.seed;
-        for (Run& run : measure_runs_cuda(worker_, wanted)) {
-          if (const auto found = parities_.find(model); found != parities_.end()) {
-            run.parity = found->second;
-          }
-          runs_.push_back(std::move(run));
-        }
-        save();
+  /// The run and the profile of a configuration stand side by side: hosts drift within seconds.
+  void measure_configuration(const std::string& model, int batch) {
+    say(fmt::format("{} at {}", model, batch));
+    RunOptionsCuda wanted;
+    wanted.model = model;
+    wanted.batch = batch;
+    wanted.strategy = strategy();
+    wanted.budget = block_;
+    wanted.process = options_.repeat;
+    wanted.seed = options_.seed;
+    for (Run& run : measure_runs_cuda(worker_, wanted)) {
+      if (const auto found = parities_.find(model); found != parities_.end()) {
+        run.parity = found->second;
       }
+      runs_.push_back(std::move(run));
     }
+    profiles_.push_back(
+        std::make_unique<ProfileCuda>(model, batch, options_.seed, worker_, block_));
+    profiles_.back()->measure_undisturbed();
   }
 
   void measure_tables() {
@@ -174,18 +180,11 @@ class VisitWorker {
     }
   }
 
-  void measure_profiles() {
-    std::vector<std::unique_ptr<ProfileCuda>> profiles;
-    for (const std::string& model : options_.models) {
-      for (const int batch : options_.batches) {
-        say(fmt::format("profile of {} at {}", model, batch));
-        profiles.push_back(
-            std::make_unique<ProfileCuda>(model, batch, options_.seed, worker_, block_));
-        profiles.back()->measure_undisturbed();
-      }
-    }
-    for (const auto& profile : profiles) {
-      say("kernel times");
+  /// Last, since CUPTI slows the host from its first use on.
+  void measure_kernels() {
+    say("kernel times");
+    for (const auto& profile : profiles_) {
+      progress_.beat();
       for (ProfileSample& sample : profile->finish(options_.repeat, worker_.size())) {
         measurement_.profiles.push_back(std::move(sample));
       }
@@ -213,6 +212,7 @@ class VisitWorker {
   std::map<std::string, Parity> parities_;
   Measurement measurement_;
   std::vector<Run> runs_;
+  std::vector<std::unique_ptr<ProfileCuda>> profiles_;
   std::string failure_;
 };
 
