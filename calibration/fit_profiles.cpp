@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
+#include <set>
 
 #include "calibration/profile_groups.h"
 #include "calibration/robust.h"
@@ -94,23 +94,27 @@ Profile slowest_device(const SampleList& samples, const Speed& speed) {
                                    [](const Profile& p) { return lane_times(p).device; });
 }
 
-/// Host times of the slowest process: which one that is is chance, other than with cards, so it is
-/// chosen anew in each repeat, and then the median taken over repeats.
-Profile slowest_host(const SampleList& samples, const Speed& speed) {
-  std::map<int, const ProfileSample*> of_process;
+int ranks_in(const SampleList& samples) {
+  std::set<int> ranks;
+  for (const ProfileSample* sample : samples) ranks.insert(sample->rank);
+  return static_cast<int>(ranks.size());
+}
+
+/// Of the slowest of n processes, drawn at random from those seen: the median of that maximum lies
+/// where a share of 0.5^(1/n) is below. Which process the host is slow in is chance, other than
+/// which card is slow, so all of them tell about each.
+Time slowest_of(int n, const SampleList& samples, const Speed& speed) {
+  std::vector<Time> steps;
   for (const ProfileSample* sample : samples) {
-    const ProfileSample*& slowest = of_process.emplace(sample->process, sample).first->second;
-    if (median_step(*sample) > median_step(*slowest)) slowest = sample;
+    steps.push_back(speed.normalised(median_step(*sample), sample->speed_index));
   }
-  std::vector<Profile> profiles;
-  for (const auto& [process, sample] : of_process) {
-    profiles.push_back(at_equal_speed(*sample, speed));
-  }
-  return median_profile(std::move(profiles));
+  return quantile(std::move(steps), std::pow(0.5, 1.0 / n));
 }
 
 Profile on_gpus(const SampleList& samples, const Speed& speed) {
-  Profile profile = slowest_host(samples, speed);
+  std::vector<Profile> profiles;
+  for (const ProfileSample* sample : samples) profiles.push_back(at_equal_speed(*sample, speed));
+  Profile profile = median_profile(std::move(profiles));
   const Profile device = slowest_device(samples, speed);
   for (std::size_t i = 0; i < profile.layers.size(); ++i) {
     profile.layers[i].forward.device = device.layers[i].forward.device;
@@ -119,8 +123,8 @@ Profile on_gpus(const SampleList& samples, const Speed& speed) {
   profile.optimizer.device = device.optimizer.device;
   profile.step_overhead.device = device.step_overhead.device;
   profile.gradient_hook.device = device.gradient_hook.device;
-  profile.peak = device.peak;
   profile.device = device.device;
+  profile.step = profile.graph ? device.step : slowest_of(ranks_in(samples), samples, speed);
   return profile;
 }
 

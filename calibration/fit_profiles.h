@@ -10,10 +10,10 @@ namespace lockstep {
 
 /// One profile for each (model, batch, precision, graph, beside): the median of each layer over all
 /// processes, at equal speed. A data-parallel step lasts as long as its slowest rank: of several
-/// GPUs the device times are those of the slowest card, the host times those of the slowest process
-/// in each repeat. What bounds the step (device or host) is then scaled so that a simulated
-/// `single` step lasts as long as the unprofiled ones did, which removes what profiling costs.
-/// Appends to `fits`. Throws InputError where the samples contradict each other.
+/// GPUs the device times are those of the slowest card, and the step that of the slowest process as
+/// one must expect it. Times are then scaled so that a simulated `single` step lasts as long as the
+/// unprofiled ones did (fit_to_step), which removes what profiling costs. Appends to `fits`. Throws
+/// InputError where the samples contradict each other.
 std::vector<Profile> fit_profiles(const std::vector<ProfileSample>& samples, const Speed& speed,
                                   int launch_queue, std::vector<Fit>& fits);
 

@@ -34,6 +34,16 @@ Time lower_median(std::vector<Time> values) {
   return middle(values).first;
 }
 
+Time quantile(std::vector<Time> values, double share) {
+  LOCKSTEP_ASSERT(!values.empty() && share >= 0 && share <= 1, "a quantile of something");
+  std::ranges::sort(values);
+  const double place = share * static_cast<double>(values.size() - 1);
+  const auto low = static_cast<std::size_t>(place);
+  const std::size_t high = std::min(low + 1, values.size() - 1);
+  const double part = place - static_cast<double>(low);
+  return values[low] + Time::from_seconds((values[high] - values[low]).seconds() * part);
+}
+
 double robust_sigma(const std::vector<double>& values) {
   constexpr double kNormal = 1.4826;
   if (values.size() < 2) return 0;

@@ -14,6 +14,9 @@ Time median(std::vector<Time> values);
 /// The smaller of the two in the middle: always one of the values.
 Time lower_median(std::vector<Time> values);
 
+/// Linear between the two nearest values; 0 <= share <= 1.
+Time quantile(std::vector<Time> values, double share);
+
 /// Standard deviation from the median distance to the median (times 1.4826, exact for a normal
 /// distribution): up to half of the values may be outliers. Zero for fewer than two.
 double robust_sigma(const std::vector<double>& values);
