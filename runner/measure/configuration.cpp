@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "runner/measure/bench.h"
 #include "runner/measure/clock.h"
@@ -15,7 +16,8 @@ namespace {
 
 constexpr Moment kBlock = 400'000'000;  // ns of steps between two looks at the machine's speed
 constexpr int kMostPerBlock = 12;
-constexpr int kWarmup = 3;  // the third step of DDP is the first steady one
+constexpr double kSteady = 0.15;  // larger changes within a block were seen to spoil its points
+constexpr int kWarmup = 3;        // the third step of DDP is the first steady one
 
 /// Reference times around the blocks of a series.
 struct SpeedSeries {
@@ -25,6 +27,15 @@ struct SpeedSeries {
     after.push_back(Time::nanoseconds(second));
   }
   SpeedIndex mean() const { return {.before = mean_time(before), .after = mean_time(after)}; }
+  /// Whether the machine kept its speed within a block, in most blocks: a change in between is
+  /// corrected by the index only as far as it went evenly.
+  bool stable() const {
+    std::vector<double> changes;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      changes.push_back(std::abs(after[i].seconds() / before[i].seconds() - 1));
+    }
+    return median(changes) <= kSteady;
+  }
 };
 
 struct ProfileSeries {
@@ -129,7 +140,7 @@ void Measuring::round() {
   announce(run_id("ddp", worker_.size()), "ddp");
   run_block(*ddp_, ddp_run_);
   before = next_speed();
-  ddp_run_.speed.add(before.slowest, last_speed_.slowest);
+  ddp_run_.speed.add(before.all, last_speed_.all);
 }
 
 std::size_t Measuring::steps_done() const {
@@ -201,6 +212,7 @@ void Measuring::add_run(const RunSeries& series, const std::string& kind, int wo
   run.workers = workers;
   run.strategy.kind = kind;
   run.sync = Sync::step;
+  run.stable = series.speed.stable();
   run.dataset = worker_.options.data;
   run.dataset_samples = single_->dataset_samples();
   if (workers > 1) run.parity = configuration_.parity;

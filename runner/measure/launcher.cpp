@@ -77,6 +77,8 @@ std::vector<std::string> environment_of(int rank, int workers, int port, int lis
       {"MASTER_PORT", std::to_string(port)},
       {"LOCKSTEP_PROGRESS_FD", std::to_string(progress_fd)},
   };
+  // Threads that spin while they wait would take the cores from other workers.
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) set["OMP_WAIT_POLICY"] = "passive";
   if (rank == 0) set["LOCKSTEP_LISTEN_FD"] = std::to_string(listen_fd);
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry) {

@@ -50,11 +50,13 @@ void bind_to_cores(const std::vector<int>& cores) {
   sched_setaffinity(0, sizeof set, &set);
 }
 
-Origin make_origin(const std::string& command) {
+Origin make_origin(const std::string& command, int cores) {
+  if (cores == 0) cores = static_cast<int>(usable_cores().size());
   Origin origin;
   origin.machine.cpu = cpu_name();
-  origin.machine.cores = static_cast<int>(usable_cores().size());
-  origin.machine.host = fmt::format("{} cores of {}", origin.machine.cores, origin.machine.cpu);
+  origin.machine.cores = cores;
+  origin.machine.host =
+      fmt::format("{} core{} of {}", cores, cores == 1 ? "" : "s", origin.machine.cpu);
   origin.machine.links = "loopback";
   origin.software.lockstep = LOCKSTEP_VERSION;
   origin.software.torch = TORCH_VERSION;

@@ -13,7 +13,7 @@ class ReferenceKernel {
   explicit ReferenceKernel(Device& device);
   /// Once; nanoseconds.
   Moment run();
-  /// Median of a few.
+  /// Mean of a few, without the extremes.
   Moment measure();
 
  private:

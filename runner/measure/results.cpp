@@ -43,6 +43,7 @@ Part merge_parts(const std::string& out) {
   Part whole;
   std::vector<Time> references;
   std::map<std::string, std::map<int, std::vector<RunRank>>> ranks;  // by run and rank
+  std::map<std::string, int> unstable;                               // repeats, by run
   for (int repeat = 0;; ++repeat) {
     int rank = 0;
     for (;; ++rank) {
@@ -64,18 +65,20 @@ Part merge_parts(const std::string& out) {
       for (Run& run : part.runs) {
         for (RunRank& seen : run.ranks) ranks[run.id][seen.rank].push_back(seen);
         if (rank != 0) continue;
+        unstable[run.id] += run.stable ? 0 : 1;
         const auto known = std::ranges::find(whole.runs, run.id, &Run::id);
         if (known == whole.runs.end()) {
           whole.runs.push_back(std::move(run));
         } else {
           append(known->repeats, run.repeats);
-          known->stable = known->stable && run.stable;
         }
       }
     }
     if (rank == 0) break;
   }
   for (Run& run : whole.runs) {
+    // The median over repeats stands for the run: it is as stable as most of them.
+    run.stable = 2 * unstable[run.id] <= static_cast<int>(run.repeats.size());
     run.ranks.clear();
     for (auto& [rank, seen] : ranks[run.id]) run.ranks.push_back(middle(std::move(seen)));
   }

@@ -60,7 +60,7 @@ Worker::Worker(const MeasureOptions& given, const WorkerEnvironment& where)
   }
   reference = std::make_unique<ReferenceKernel>(*device);
   part.measurement.id = options.visit;
-  part.measurement.origin = make_origin(options.command);
+  part.measurement.origin = make_origin(options.command, static_cast<int>(all_cores.size()));
 }
 
 void Worker::barrier() {
@@ -72,9 +72,9 @@ Speed Worker::speed() {
   progress.beat();
   const Moment own = reference->measure();
   speeds.push_back(own);
-  Speed speed{.own = own, .slowest = own};
+  Speed speed{.own = own, .all = 0};
   for (const auto& row : gather(communicator.get(), {own}, device->torch())) {
-    speed.slowest = std::max(speed.slowest, row.front());
+    speed.all += row.front() / size();
   }
   return speed;
 }

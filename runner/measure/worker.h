@@ -16,7 +16,7 @@ namespace lockstep::runner {
 /// Time of the reference kernel, run by all workers at once.
 struct Speed {
   Moment own = 0;
-  Moment slowest = 0;  ///< of all workers: a common step lasts as long as its slowest worker
+  Moment all = 0;  ///< mean over the workers (their slowest would be their luckless one)
 };
 
 /// One process of a measurement, and what it has at hand.
