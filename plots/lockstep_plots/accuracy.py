@@ -25,8 +25,9 @@ def title(points):
     errors = [abs(p.error) for p in counted(points)]
     if not errors:
         return "Predicted against measured step times"
-    return (f"{len(errors)} predictions on 2 or more workers: "
-            f"{100 * sum(errors) / len(errors):.1f} % off in the mean, {100 * max(errors):.1f} % at worst")
+    mean = 100 * sum(errors) / len(errors)
+    return (f"{len(errors)} predictions on 2 or more workers: {mean:.1f} % off in the mean, "
+            f"{100 * max(errors):.1f} % at worst")
 
 
 def looks(points):

@@ -28,7 +28,8 @@ def _figures(records, curves):
         both = zip(pages(what), pages(what, narrow=True), strict=True)
         return [(style.lay_out(wide), style.lay_out(narrow)) for wide, narrow in both]
 
-    figures = {"scaling": pair(scaling.figures, curves), "breakdown": pair(breakdown.figures, curves)}
+    figures = {"scaling": pair(scaling.figures, curves),
+               "breakdown": pair(breakdown.figures, curves)}
     if accuracy.flat(records.validations):
         figures["accuracy"] = pair(accuracy.figures, records.validations)
         figures["errors"] = pair(accuracy.error_pages, records.validations)

@@ -2,7 +2,7 @@
 
 
 class InputError(Exception):
-    """Says, in one line, where in the user's input something is wrong: `file: pointer: what; hint`."""
+    """Says in one line where the user's input is wrong: `file: pointer: what; hint`."""
 
     def __init__(self, file, pointer, what, hint=""):
         line = ": ".join(part for part in (str(file), pointer, what) if part)

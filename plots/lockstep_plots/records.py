@@ -272,8 +272,9 @@ def _calibration(node):
     noise = node.at("noise")
     fits = tuple((f.text("what"), f.number("residual"), f.count("points", low=0))
                  for f in node.items("fits"))
+    levels = tuple((k, noise.number(k, low=0)) for k in ("process", "step", "task"))
     return Calibration(node.text("id"), _origin(node), node.number("reference_ns", low=0), profiles,
-                       tuple((k, noise.number(k, low=0)) for k in ("process", "step", "task")), fits)
+                       levels, fits)
 
 
 def _origin(node):

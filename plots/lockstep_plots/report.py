@@ -58,7 +58,8 @@ WORDS = (
     ("at calibration's speed", "machines drift: the measured time, corrected by a reference kernel "
      "timed before and after; errors are against this"),
     ("unstable", "the machine drifted inside the measurement, beyond correction; not averaged"),
-    ("error", "predicted / measured \u2212 1; means are of absolute errors of stable points with n > 1"),
+    ("error", "predicted / measured \u2212 1; means are of absolute errors, of stable points with "
+     "n > 1"),
 )
 
 

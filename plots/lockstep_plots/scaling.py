@@ -1,4 +1,5 @@
-"""Speed-up, efficiency and throughput against workers: prediction with its band, measured over it."""
+"""Speed-up, efficiency and throughput against workers: prediction with its band, measured runs
+over it."""
 
 from itertools import groupby
 

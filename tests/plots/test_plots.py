@@ -283,7 +283,8 @@ class BadInput(InFolder):
         self.assertRegex(self.refused(path), r"bad\.json:2:\d+: is not JSON")
 
     def test_wrong_kind_and_unknown_format(self):
-        self.assertIn(': /kind: kind "trace"', self.refused_document({"format": 1, "kind": "trace"}))
+        self.assertIn(': /kind: kind "trace"', self.refused_document(
+            {"format": 1, "kind": "trace"}))
         self.assertIn("lockstep calibrate", self.refused_document(
             {"format": 1, "kind": "measurement"}))
         self.assertIn(": /format: format 2", self.refused_document({"format": 2, "kind": "result"}))
@@ -336,19 +337,19 @@ class BadInput(InFolder):
         self.assertIn("tra ce", self.refused_document({"format": 1, "kind": "tra\nce"}))
 
     def test_a_file_where_the_folder_should_be(self):
-        paths = examples.write(self.folder, r=examples.result(workers=(1,)))
+        paths = examples.write(self.folder, c=examples.calibration())
         (self.folder / "made").write_text("mine")
         code, _, err = call(*paths, "-o", self.out)
         self.assertEqual((code, err.count("\n")), (2, 1))
         self.assertEqual((self.folder / "made").read_text(), "mine")
 
     def test_what_was_there_stays_when_writing_fails(self):
-        paths = examples.write(self.folder, r=examples.result(workers=(1,)))
+        paths = examples.write(self.folder, c=examples.calibration())
         self.out.mkdir(parents=True)
         (self.out / "report.html").mkdir()  # cannot be replaced by a file
         code, _, err = call(*paths, "-o", self.out)
         self.assertEqual((code, err.count("\n")), (3, 1), err)
-        self.assertEqual([n for n in os.listdir(self.out) if n.endswith(".tmp")], [])
+        self.assertEqual(os.listdir(self.out), ["report.html"])
 
     def test_no_arguments_is_bad_input(self):
         with self.assertRaises(SystemExit) as stopped, contextlib.redirect_stderr(io.StringIO()):
