@@ -14,5 +14,6 @@ mkdir -p "$out"
 "$lockstep" validate "$out/calibration.json" "$out/measured/runs.json" --json "$out/validation.json"
 "$lockstep" simulate "$project/scenarios/demo.yaml" --set calibration="$(realpath "$out")/calibration.json" \
   --json "$out/result.json"
-"$lockstep" plot "$out/result.json" "$out/validation.json" "$out/measured/runs.json" -o "$out"
+"$lockstep" plot "$out/result.json" "$out/validation.json" "$out/measured/runs.json" \
+  "$out/calibration.json" -o "$out"
 echo "See $out/report.html"
