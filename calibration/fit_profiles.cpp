@@ -155,31 +155,30 @@ std::vector<std::vector<double>> log_medians_by_rank(const SampleList& samples,
   return groups;
 }
 
-/// Distances of raw steps to the median of theirs, as logarithms.
-std::vector<double> step_deviations(const ProfileSample& sample) {
-  std::vector<double> deviations;
-  const Time center = median_step(sample);
-  for (const Time step : sample.steps) {
-    if (step > Time{} && center > Time{}) {
-      deviations.push_back(std::log(step.seconds() / center.seconds()));
-    }
+/// Raw steps, each with the one after it, as logarithms. Neighbours tell noise from drift, which is
+/// slow, and slows all workers of a machine alike.
+void add_neighbours(const ProfileSample& sample, std::vector<std::vector<double>>& pairs) {
+  for (std::size_t i = 1; i < sample.steps.size(); ++i) {
+    const Time one = sample.steps[i - 1], next = sample.steps[i];
+    if (one <= Time{} || next <= Time{}) continue;
+    pairs.push_back({std::log(one.seconds()), std::log(next.seconds())});
   }
-  return deviations;
 }
 
 Profile fit_group(const SampleList& samples, const Speed& speed, int launch_queue,
                   std::vector<Fit>& fits) {
   const bool cpu = speed.drifts();
   Profile profile = cpu ? on_cores(samples, speed) : on_gpus(samples, speed);
-  std::vector<double> overheads, deviations;
+  std::vector<double> overheads;
+  std::vector<std::vector<double>> neighbours;
   for (const ProfileSample* sample : samples) {
     Profile raw = sample->profile;
     overheads.push_back(fit_to_step(raw, median_step(*sample), cpu, launch_queue));
-    for (const double d : step_deviations(*sample)) deviations.push_back(d);
+    add_neighbours(*sample, neighbours);
   }
   fit_to_step(profile, profile.step, cpu, launch_queue);
   profile.spread_between_processes = pairwise_sigma(log_medians_by_rank(samples, speed));
-  profile.spread_between_steps = robust_sigma(deviations);
+  profile.spread_between_steps = pairwise_sigma(neighbours);
 
   const int count = static_cast<int>(samples.size());
   const Time simulated = simulated_single_step(profile, cpu, launch_queue);
@@ -204,15 +203,12 @@ std::vector<Profile> fit_profiles(const std::vector<ProfileSample>& samples, con
 }
 
 Noise fit_noise(const std::vector<ProfileSample>& samples, const Speed& speed) {
-  std::vector<std::vector<double>> processes;
-  std::vector<double> steps;
+  std::vector<std::vector<double>> processes, neighbours;
   for (const auto& [key, group] : by_key(samples)) {
     for (auto& logs : log_medians_by_rank(group, speed)) processes.push_back(std::move(logs));
-    for (const ProfileSample* sample : group) {
-      for (const double deviation : step_deviations(*sample)) steps.push_back(deviation);
-    }
+    for (const ProfileSample* sample : group) add_neighbours(*sample, neighbours);
   }
-  return {.process = pairwise_sigma(processes), .step = robust_sigma(steps), .task = 0};
+  return {.process = pairwise_sigma(processes), .step = pairwise_sigma(neighbours), .task = 0};
 }
 
 }  // namespace lockstep

@@ -17,7 +17,8 @@ namespace lockstep {
 std::vector<Profile> fit_profiles(const std::vector<ProfileSample>& samples, const Speed& speed,
                                   int launch_queue, std::vector<Fit>& fits);
 
-/// Of the unprofiled steps at equal speed: between processes, and between the steps of one.
+/// Of the unprofiled steps: between processes at equal speed, and between neighbouring steps of
+/// one.
 Noise fit_noise(const std::vector<ProfileSample>& samples, const Speed& speed);
 
 }  // namespace lockstep

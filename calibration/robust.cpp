@@ -44,15 +44,6 @@ Time quantile(std::vector<Time> values, double share) {
   return values[low] + Time::from_seconds((values[high] - values[low]).seconds() * part);
 }
 
-double robust_sigma(const std::vector<double>& values) {
-  constexpr double kNormal = 1.4826;
-  if (values.size() < 2) return 0;
-  const double center = median(values);
-  std::vector<double> distances;
-  for (const double value : values) distances.push_back(std::abs(value - center));
-  return kNormal * median(std::move(distances));
-}
-
 double pairwise_sigma(const std::vector<std::vector<double>>& groups) {
   constexpr double kNormal = 1.0483;  // 1 / (0.67449 * sqrt(2))
   std::vector<double> distances;

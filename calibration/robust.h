@@ -17,10 +17,6 @@ Time lower_median(std::vector<Time> values);
 /// Linear between the two nearest values; 0 <= share <= 1.
 Time quantile(std::vector<Time> values, double share);
 
-/// Standard deviation from the median distance to the median (times 1.4826, exact for a normal
-/// distribution): up to half of the values may be outliers. Zero for fewer than two.
-double robust_sigma(const std::vector<double>& values);
-
 /// Standard deviation of few values in several groups with medians of their own: from the median
 /// distance of all pairs within a group (times 1.0483, exact for a normal distribution), which,
 /// other than the distance to a median of three, is not biased. Zero without a pair.

@@ -1,5 +1,7 @@
 #include "calibration/calibrate.h"
 
+#include <cmath>
+
 #include "calibration/single_step.h"
 #include "sim/core/error.h"
 #include "tests/catch.h"
@@ -217,18 +219,27 @@ TEST_CASE("cores slow down against one active worker") {
 
 TEST_CASE("noise is read off raw steps and processes") {
   Measurement measurement = cpu_measurement();
-  // Steps 4 % around their median: the median distance is 4 %, times 1.4826. Processes 6 % apart.
+  // Neighbouring steps are 4 % apart, processes 6 %: each times 1.0483.
   for (int process = 0; process < 2; ++process) {
     ProfileSample one = sample(process, us(100), us(1000), us(100));
     const std::int64_t center = process == 0 ? 1000 : 1060;
-    one.steps = {us(center), us(center * 104 / 100), us(center * 96 / 100), us(center * 104 / 100),
-                 us(center * 96 / 100)};
+    const std::int64_t more = center * 104 / 100;
+    one.steps = {us(center), us(more), us(center), us(more), us(center)};
     measurement.profiles.push_back(one);
   }
   const Calibration calibration = calibrate({measurement});
-  CHECK(calibration.noise.step == Approx(1.4826 * 0.04).epsilon(0.03));
+  CHECK(calibration.noise.step == Approx(1.0483 * std::log(1.04)).epsilon(0.01));
   CHECK(calibration.noise.process == Approx(1.0483 * std::log(1.06)).epsilon(0.01));
   CHECK(calibration.profiles[0].spread_between_processes == calibration.noise.process);
+}
+
+TEST_CASE("drift is no noise between steps") {
+  // Half as slow again over a hundred steps, half a percent from each to the next.
+  Measurement measurement = cpu_measurement();
+  measurement.profiles = {sample(0, us(100), us(1000), us(100))};
+  measurement.profiles[0].steps.clear();
+  for (int i = 0; i < 100; ++i) measurement.profiles[0].steps.push_back(us(1000 + 5 * i));
+  CHECK(calibrate({measurement}).noise.step < 0.006);
 }
 
 TEST_CASE("what cannot be calibrated is refused") {
