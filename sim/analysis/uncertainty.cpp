@@ -17,6 +17,18 @@ double residual(const Calibration& calibration, std::string_view what) {
   return largest;
 }
 
+/// The largest residual of the profiles of this model, eager or as a graph as this one is.
+double profile_residual(const Calibration& calibration, const Profile& profile) {
+  double largest = 0;
+  for (const Fit& fit : calibration.fits) {
+    const bool graph = fit.what.find("as a graph") != std::string::npos;
+    if (fit.what.starts_with("profile of " + profile.model + " ") && graph == profile.graph) {
+      largest = std::max(largest, fit.residual);
+    }
+  }
+  return largest;
+}
+
 double share(Time part, Time whole) {
   return whole > Time{} ? part.seconds() / whole.seconds() : 0;
 }
@@ -27,8 +39,8 @@ Uncertainty uncertainty(const Calibration& calibration, const Profile& profile,
                         const Breakdown& step) {
   const Time whole = step.step();
   const double own = profile.spread_between_processes;
-  const double compute = residual(calibration, "profile of " + profile.model + " ") *
-                         share(step.compute + step.host, whole);
+  const double compute =
+      profile_residual(calibration, profile) * share(step.compute + step.host, whole);
   const double exposed = residual(calibration, "collective") * share(step.exposed, whole);
   // Compute beside communication rests on the interference factors.
   const double beside =
