@@ -1,5 +1,4 @@
 // The half of Simulation that deals with collectives and with rates.
-#include <algorithm>
 
 #include "sim/core/error.h"
 #include "sim/core/simulation.h"
