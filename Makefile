@@ -6,7 +6,7 @@ export LOCKSTEP_VENV        # set it to use a Python environment of yours instea
 VENV_FLAG := $(if $(LOCKSTEP_VENV),-DLOCKSTEP_VENV=$(abspath $(LOCKSTEP_VENV)))
 BUILD := build/release
 
-.PHONY: help setup build test demo bench validate check format clean clean-setup
+.PHONY: help setup configure programs build test demo bench validate check format clean clean-setup
 
 help:
 	@echo "make demo      measure this machine, predict, validate, plot: build/demo/report.html"
@@ -20,20 +20,27 @@ help:
 setup:
 	@cmake/setup/install.sh
 
-build: setup
+configure: setup
 	cmake --preset release $(VENV_FLAG) $(if $(CI),-DLOCKSTEP_WERROR=ON)
+
+programs: configure
+	cmake --build --preset release --parallel $(JOBS) --target lockstep lockstep-measure
+
+build: configure
 	cmake --build --preset release --parallel $(JOBS)
 
 test: build
 	ctest --preset release
 
-demo: build
+demo: programs
 	scenarios/demo.sh $(BUILD) build/demo
 
-validate: build
+validate: configure
+	cmake --build --preset release --parallel $(JOBS) --target lockstep
 	calibration/validate.sh $(BUILD) build/validation.json
 
-bench: build
+bench: configure
+	cmake --build --preset release --parallel $(JOBS) --target lockstep-bench
 	$(BUILD)/lockstep-bench --benchmark_out=build/bench.json --benchmark_out_format=json
 
 check:
