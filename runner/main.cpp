@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     const auto options = lockstep::runner::parse_options(argc, argv);
     if (options.device == "cpu") {
-      lockstep::runner::measure(options, arguments);
+      return static_cast<int>(lockstep::runner::measure(options, arguments));
     } else {
 #ifdef LOCKSTEP_CUDA
       lockstep::runner::measure_cuda(options, arguments);

@@ -172,7 +172,7 @@ class Workers {
     for (;;) {
       if (poll_progress()) last_move = Clock::now();
       reap();
-      if (interrupted != 0) return finish({.interrupted = true, .rank = -1, .what = {}, .run = {}});
+      if (interrupted != 0) return finish(ended(true, -1));
       if (std::ranges::any_of(children_, failed)) return finish(culprit());
       if (std::ranges::all_of(children_, [](const Child& c) { return c.status.has_value(); })) {
         return {};
@@ -184,6 +184,14 @@ class Workers {
   }
 
  private:
+  static LaunchResult ended(bool interrupted_by_user, int rank, const std::string& run = "") {
+    LaunchResult result;
+    result.interrupted = interrupted_by_user;
+    result.rank = rank;
+    result.run = run;
+    return result;
+  }
+
   static bool failed(const Child& child) { return child.status && *child.status != 0; }
 
   bool poll_progress() {
@@ -212,12 +220,13 @@ class Workers {
         children_, [](const Child& c) { return c.status && WIFSIGNALED(*c.status); });
     const auto other = std::ranges::find_if(children_, failed);
     const Child& child = killed != children_.end() ? *killed : *other;
-    LaunchResult result{.interrupted = false, .rank = child.rank, .what = {}, .run = child.run};
+    LaunchResult result = ended(false, child.rank, child.run);
     if (WIFSIGNALED(*child.status)) {
       const int signal = WTERMSIG(*child.status);
       result.what = fmt::format("was killed by signal {} ({})", signal, strsignal(signal));
     } else {
-      result.what = fmt::format("ended with exit code {}", WEXITSTATUS(*child.status));
+      result.exit_code = WEXITSTATUS(*child.status);
+      result.what = fmt::format("ended with exit code {}", result.exit_code);
     }
     return result;
   }
@@ -233,10 +242,9 @@ class Workers {
   LaunchResult silent() {
     auto child = std::ranges::find_if(children_, stopped);
     if (child == children_.end()) child = std::ranges::min_element(children_, {}, &Child::beats);
-    return {.interrupted = false,
-            .rank = child->rank,
-            .what = fmt::format("has not moved for {} s", launch_.silence_seconds),
-            .run = child->run};
+    LaunchResult result = ended(false, child->rank, child->run);
+    result.what = fmt::format("has not moved for {} s", launch_.silence_seconds);
+    return result;
   }
 
   LaunchResult finish(LaunchResult result) {

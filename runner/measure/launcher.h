@@ -18,6 +18,7 @@ struct Launch {
 struct LaunchResult {
   bool interrupted = false;  ///< Ctrl-C or a termination request
   int rank = -1;             ///< of the worker that failed; -1: none did
+  int exit_code = 0;         ///< its own, if it ended by itself
   std::string what;          ///< "was killed by signal 9 (Killed)", "has not moved for 30 s"
   std::string run;           ///< id of the run that it was at; may be empty
 };

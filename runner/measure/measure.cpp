@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "runner/communicators/rendezvous.h"
+#include "runner/data/idx.h"
 #include "runner/measure/launcher.h"
 #include "runner/measure/origin.h"
 #include "runner/measure/results.h"
@@ -57,7 +58,8 @@ void note_failure(Part& whole, const LaunchResult& result) {
   run->failure = Failure{.rank = result.rank, .what = result.what, .after_steps = steps};
 }
 
-void launch_all(const MeasureOptions& options, const std::vector<std::string>& arguments) {
+ExitCode launch_all(const MeasureOptions& options, const std::vector<std::string>& arguments) {
+  if (options.data == "fashion-mnist") read_fashion_mnist(options.data_directory);  // or refuse
   prepare_folder(options.out);
   const std::string visit = visit_id(options);
   LaunchResult result;
@@ -78,33 +80,38 @@ void launch_all(const MeasureOptions& options, const std::vector<std::string>& a
   if (kept) write_results(whole, options.out);
   const std::string rest =
       kept ? fmt::format("what was measured before is in {}", options.out) : "nothing was measured";
+  if (result.exit_code == static_cast<int>(ExitCode::bad_input)) return ExitCode::bad_input;
   if (result.rank >= 0) {
     throw RunError(
         fmt::format("rank {} {}; the others were stopped; {}", result.rank, result.what, rest));
   }
   if (result.interrupted) throw RunError("interrupted; " + rest);
   print_summary(whole, options.out);
+  return ExitCode::done;
 }
 
 }  // namespace
 
-void measure(const MeasureOptions& options, const std::vector<std::string>& arguments) {
+ExitCode measure(const MeasureOptions& options, const std::vector<std::string>& arguments) {
   const auto environment = worker_environment([](const char* name) { return std::getenv(name); });
-  if (!environment) {
-    launch_all(options, arguments);
-    return;
-  }
+  if (!environment) return launch_all(options, arguments);
   const bool alone = options.visit.empty();  // torchrun or the like started us, not a launcher
   MeasureOptions mine = options;
   mine.visit = visit_id(options);
   if (alone) mine.repeats = 1;
   if (alone && environment->rank == 0) prepare_folder(options.out);
-  run_worker(mine, *environment);
+  try {
+    run_worker(mine, *environment);
+  } catch (const InputError&) {
+    if (environment->rank == 0) throw;
+    return ExitCode::bad_input;  // all workers were given the same; one of them says it
+  }
   if (alone && environment->rank == 0) {
     const Part whole = merge_parts(options.out);
     write_results(whole, options.out);
     print_summary(whole, options.out);
   }
+  return ExitCode::done;
 }
 
 }  // namespace lockstep::runner

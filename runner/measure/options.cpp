@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "runner/models/zoo.h"
 #include "sim/core/error.h"
 
 namespace lockstep::runner {
@@ -42,6 +43,7 @@ MeasureOptions parse_options(int argc, const char* const* argv) {
   app.add_flag("--demo", demo, "small_cnn and vgg11 at batch 16 and 32, at most three minutes");
   app.add_option("--models,--model", options.models, "networks to train")
       ->delimiter(',')
+      ->check(CLI::IsMember(model_names()))
       ->capture_default_str();
   app.add_option("--batches,--batch", options.batches, "samples per worker and step")
       ->delimiter(',')

@@ -79,9 +79,10 @@ pid_t wait_for_worker(pid_t launcher, int rank) {
   return -1;
 }
 
-std::vector<std::string> small_measurement(const TemporaryFolder& folder) {
+std::vector<std::string> small_measurement(const TemporaryFolder& folder,
+                                           const std::string& steps = "2") {
   return {"--model", "small_cnn", "--batch",   "4", "--workers", "2",
-          "--steps", "2",         "--repeats", "1", "-o",        folder.file("out")};
+          "--steps", steps,       "--repeats", "1", "-o",        folder.file("out")};
 }
 
 }  // namespace
@@ -95,6 +96,7 @@ TEST_CASE("Bad flags are one line and exit code 2") {
         {"--workers", "two"},
         {"--strategies", "magic"},
         {"--data", "imagenet"},
+        {"--data", "fashion-mnist", "--data-dir", folder.path().string()},
         {"--out", "/proc/no/such/folder"}}) {
     Process process(folder, arguments);
     CHECK(process.exit_code() == 2);
@@ -143,9 +145,7 @@ TEST_CASE("Two workers measure, train alike, and leave records") {
 
 TEST_CASE("A killed worker is named, the other is stopped, and the exit code is 3") {
   const TemporaryFolder folder;
-  auto arguments = small_measurement(folder);
-  arguments.insert(arguments.end(), {"--steps", "100000"});
-  Process process(folder, arguments);
+  Process process(folder, small_measurement(folder, "100000"));
   const pid_t first = wait_for_worker(process.pid(), 0);
   const pid_t second = wait_for_worker(process.pid(), 1);
   kill(second, SIGKILL);
@@ -156,8 +156,8 @@ TEST_CASE("A killed worker is named, the other is stopped, and the exit code is 
 
 TEST_CASE("A worker that hangs is named") {
   const TemporaryFolder folder;
-  auto arguments = small_measurement(folder);
-  arguments.insert(arguments.end(), {"--steps", "100000", "--silence", "5"});
+  auto arguments = small_measurement(folder, "100000");
+  arguments.insert(arguments.end(), {"--silence", "5"});
   Process process(folder, arguments);
   kill(wait_for_worker(process.pid(), 1), SIGSTOP);
   CHECK(process.exit_code() == 3);
@@ -166,9 +166,7 @@ TEST_CASE("A worker that hangs is named") {
 
 TEST_CASE("Ctrl-C ends the workers and is no success") {
   const TemporaryFolder folder;
-  auto arguments = small_measurement(folder);
-  arguments.insert(arguments.end(), {"--steps", "100000"});
-  Process process(folder, arguments);
+  Process process(folder, small_measurement(folder, "100000"));
   const pid_t worker = wait_for_worker(process.pid(), 0);
   kill(process.pid(), SIGINT);
   CHECK(process.exit_code() == 3);
