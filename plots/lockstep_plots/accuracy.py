@@ -1,5 +1,8 @@
 """Predicted against measured step times, and the signed error of each point."""
 
+import textwrap
+from itertools import groupby
+
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
@@ -126,40 +129,66 @@ def _key(points, narrow):
 def point_name(p, group=""):
     """ "vgg11, ddp, n = 2, batch 32"; what the group says already is left out."""
     mode = ["graph"] if p.graph and group != "graph" else []
-    sync = ["not synchronised"] if p.sync == "none" else []
+    sync = ["sync none"] if p.sync == "none" else []
     return ", ".join([p.model, p.strategy, f"n = {p.workers}", f"batch {p.batch}", *mode, *sync])
 
 
 def error_pages(validations, narrow=False):
     """The error of each configuration, one line each, so that every miss has its name."""
     points = flat(validations)
-    for first in range(0, len(points), ROWS):
-        yield _errors(points[first:first + ROWS], points, narrow)
+    for page in pages(points):
+        yield _errors(page, points, narrow)
+
+
+def pages(points):
+    """At most ROWS points each; a group begins a new page where it does not fit on the last."""
+    page = []
+    for _, group in groupby(points, lambda item: item[0]):
+        group = list(group)
+        if page and len(page) + len(group) > ROWS:
+            yield page
+            page = []
+        page += group
+        while len(page) > ROWS:
+            yield page[:ROWS]
+            page = page[ROWS:]
+    if page:
+        yield page
 
 
 def _errors(page, points, narrow):
-    fig = style.figure(style.NARROW if narrow else style.WIDE, 1.35 + 0.2 * len(page))
+    """Names stand left of the axis, on a narrow page above their points."""
+    line = 0.34 if narrow else 0.2  # inches a configuration
+    fig = style.figure(style.NARROW if narrow else style.WIDE, 1.35 + line * len(page))
     axis = fig.subplots()
-    far = max(12, 1.1 * max(100 * (abs(p.error) + p.repeat_spread / 2) for _, p in points))
+    far = max(12, 1.1 * max(100 * (abs(p.error) + p.repeat_spread / 2) for _, p in page))
     for width, shade in ((FAR, "#ececec"), (NEAR, "#d6d6d6")):
         axis.axvspan(-100 * width, 100 * width, color=shade, linewidth=0, zorder=0)
     axis.axvline(0, color="#555555", linewidth=0.9, zorder=1)
+    several = len({group for group, _ in points}) > 1
+    names = [f"{g}: {point_name(p, g)}" if several else point_name(p) for g, p in page]
+    names = [textwrap.shorten(name, 76, placeholder=" ...") for name in names]
     colour, _, shape = looks(points)
     for row, (group, p) in enumerate(page):
-        half = 50 * p.repeat_spread
-        axis.errorbar([100 * p.error], [row], xerr=[[half], [half]], marker=shape(group, p),
-                      markersize=6 if p.workers > 1 else 4, color=colour[p.model], capsize=2,
-                      elinewidth=0.9, markerfacecolor=colour[p.model] if p.stable else "white")
-        axis.text(1.01, row, signed(p.error), transform=axis.get_yaxis_transform(),
-                  va="center", fontsize=8, fontweight="bold" if abs(p.error) > NEAR else "normal")
-    several = len({group for group, _ in points}) > 1
-    axis.set_yticks(range(len(page)), [f"{g}: {point_name(p, g)}" if several else point_name(p)
-                                       for g, p in page], fontsize=7 if narrow else 8)
-    axis.set_ylim(len(page) - 0.4, -0.6)
+        _draw_error(axis, row, p, colour[p.model], shape(group, p))
+        if narrow:
+            axis.text(0.01, row - 0.38, names[row], transform=axis.get_yaxis_transform(),
+                      va="center", fontsize=7)
+    axis.set_yticks(range(len(page)), [""] * len(page) if narrow else names, fontsize=8)
+    axis.set_ylim(len(page) - 0.4, -0.8)
     axis.set_xlim(-far, far)
-    axis.set_xlabel("error (%)" if narrow else "error of the prediction (%); bar: range of repeats")
+    axis.set_xlabel("error of the prediction (%); bar: range of repeats")
     axis.grid(axis="y", visible=False)
     worst = max(counted(page) or [p for _, p in page], key=lambda p: abs(p.error))
     style.heading(fig, f"Error of each prediction; worst here: {point_name(worst)}, "
                        f"{signed(worst.error)} %", narrow)
     return fig
+
+
+def _draw_error(axis, row, p, colour, shape):
+    half = 50 * p.repeat_spread
+    axis.errorbar([100 * p.error], [row], xerr=[[half], [half]], marker=shape, color=colour,
+                  markersize=6 if p.workers > 1 else 4, capsize=2, elinewidth=0.9,
+                  markerfacecolor=colour if p.stable else "white")
+    axis.text(1.01, row, signed(p.error), transform=axis.get_yaxis_transform(), va="center",
+              fontsize=8, fontweight="bold" if abs(p.error) > NEAR else "normal")

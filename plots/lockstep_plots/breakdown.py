@@ -54,8 +54,8 @@ def _figure(curves, columns, narrow):
     shown = [p for c in curves for p in c.points if p.predicted]
     style.heading(fig, _title(shown), narrow)
     pictures, names = zip(*_key(shown, any(len(c.points) > DENSE for c in curves)))
-    fig.legend(pictures, names, loc="outside lower center", ncols=1 if narrow else 3,
-               columnspacing=1.6)
+    fig.legend(pictures, names, loc="outside lower center", columnspacing=1.6,
+               ncols=style.legend_columns(names, narrow))
     return fig
 
 

@@ -22,13 +22,13 @@ class Setup(NamedTuple):
     @property
     def modes(self):
         """Precision, synchronisation and mode in words."""
-        return (self.precision, "synchronised" if self.sync == "step" else "not synchronised",
+        return (self.precision, f"sync {self.sync}",
                 "graph" if self.graph else "eager")
 
     @property
     def unusual(self):
         """What of the modes is not the default."""
-        return [m for m in self.modes if m not in ("fp32", "synchronised", "eager")]
+        return [m for m in self.modes if m not in ("fp32", "sync step", "eager")]
 
 
 @dataclass(frozen=True)

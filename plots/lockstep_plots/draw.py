@@ -1,5 +1,7 @@
 """All figures of the records, rendered, and the report that holds them."""
 
+import warnings
+
 from . import accuracy, breakdown, report, scaling, style
 from .curves import build_curves
 
@@ -10,7 +12,8 @@ def draw(records, title=""):
     """File name -> bytes."""
     curves = build_curves(records)
     files, shown = {}, {}
-    with style.settings():
+    with style.settings(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a name in letters that the font lacks, and the like
         for kind, pages in _figures(records, curves).items():
             for index, (wide, narrow) in enumerate(pages):
                 name = kind if index == 0 else f"{kind}-{index + 1}"

@@ -18,5 +18,6 @@ def percent(ratio):
 
 
 def signed(error):
-    """+3.1 or \u22123.1, in percent, without the unit."""
-    return f"{100 * error:+.1f}".replace("-", "\u2212")
+    """+3.1, \u22123.1 or 0.0, in percent, without the unit."""
+    text = f"{100 * error:+.1f}"
+    return "0.0" if float(text) == 0 else text.replace("-", "\u2212")

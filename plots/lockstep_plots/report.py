@@ -53,6 +53,8 @@ WORDS = (
     ("waiting", "it is idle while a collective waits for another worker"),
     ("host, input", "it is idle because its next task was not issued, or the batch was not there"),
     ("hidden", "communication while the compute lane works: it costs nothing"),
+    ("sync none", "the host does not wait for the device at the end of a step, and may run ahead"),
+    ("graph", "the whole step is one CUDA graph; else it is issued eagerly, call by call"),
     ("rests on", "the profile was measured at this batch, lies between measured ones, or beyond"),
     ("bound by", "host: the host's lane is at least 90 % busy; else the device"),
     ("at calibration's speed", "machines drift: the measured time, corrected by a reference kernel "

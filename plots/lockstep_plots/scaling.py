@@ -13,7 +13,7 @@ from .numbers import number
 
 BAND = 2  # standard deviations on either side
 ROWS = 3  # models on one page
-CURVES = 6  # in one row
+CURVES = 4  # at most in one row
 IDEAL = {"color": style.FAINT, "linestyle": (0, (5, 3)), "linewidth": 1, "zorder": 1}
 PREDICTED_DOTS = 20  # beyond so many points the line alone reads better
 
@@ -26,7 +26,9 @@ def rows(curves):
     order = {k: i for i, k in enumerate(dict.fromkeys(map(key, curves)))}
     for _, group in groupby(sorted(curves, key=lambda c: order[key(c)]), key):
         group = list(group)
-        yield from (group[i:i + CURVES] for i in range(0, len(group), CURVES))
+        count = -(-len(group) // CURVES)
+        bounds = [len(group) * i // count for i in range(count + 1)]
+        yield from (group[a:b] for a, b in zip(bounds, bounds[1:]))
 
 
 def figures(curves, narrow=False):
@@ -82,8 +84,8 @@ def _figure(page, narrow):
         _draw_row(part, row, narrow)
     drawn = [p for row in page for c in row for p in c.points]
     pictures, names = zip(*_key(drawn))
-    fig.legend(pictures, names, loc="outside lower center", ncols=1 if narrow else 3,
-               handlelength=2.4, columnspacing=1.6)
+    fig.legend(pictures, names, loc="outside lower center", handlelength=2.4, columnspacing=1.6,
+               ncols=style.legend_columns(names, narrow))
     return fig
 
 
@@ -92,7 +94,7 @@ def _draw_row(part, row, narrow):
     counts = [point.workers for curve in row for point in curve.points]
     log = style.use_log(counts)
     for axis in axes:
-        style.worker_axis(axis, counts, log, 3.2 if narrow else 1.7)
+        style.worker_axis(axis, counts, log, 3.2 if narrow else 1.7, 0.05 + 0.02 * len(row))
     for index, curve in enumerate(row):
         look = {"color": style.COLOURS[index], "marker": style.SHAPES[index]}
         _draw_curve(axes, curve, look, index - (len(row) - 1) / 2)
@@ -104,8 +106,8 @@ def _draw_row(part, row, narrow):
                       marker=style.SHAPES[i] if any(p.measured for p in curve.points) else "",
                       markeredgecolor="black", markeredgewidth=0.7)
                for i, (curve, name) in enumerate(zip(row, labels(row)))]
-    part.legend(handles=handles, loc="outside lower center",
-                ncols=1 if narrow else min(len(row), 3), columnspacing=1.6)
+    part.legend(handles=handles, loc="outside lower center", columnspacing=1.6,
+                ncols=style.legend_columns(labels(row), narrow))
 
 
 def _draw_curve(axes, curve, look, place):

@@ -76,6 +76,13 @@ def render(fig, kind):
     return stream.getvalue()
 
 
+def legend_columns(names, narrow):
+    """How many columns of these names fit under a figure: 8 point letters, 46 points of picture
+    and gap each."""
+    most = max(map(len, names))
+    return max(1, min(len(names), int(72 * (NARROW if narrow else WIDE) / (46 + 4.9 * most))))
+
+
 def with_bar(colour, marker, size=5):
     """A legend's picture of a point with its error bar."""
     bar = Line2D([], [], color="black", marker="|", linestyle="none", markersize=9)
@@ -89,14 +96,15 @@ def use_log(values):
     return max(values) > 8 * min(values)
 
 
-def worker_axis(axis, counts, log, inches):
-    """Ticks at the actual numbers of workers, fewer where they would touch."""
+def worker_axis(axis, counts, log, inches, room):
+    """Ticks at the actual numbers of workers, fewer where they would touch; `room` of the span is
+    left free on either side."""
     counts = sorted(set(counts))
     low, high = counts[0], counts[-1]
     place = math.log2 if log else float
     if log:
         axis.set_xscale("log", base=2)
-    pad = 0.06 * (place(high) - place(low)) or (0.5 if log else 0.6)
+    pad = room * (place(high) - place(low)) or (0.5 if log else 0.6)
     back = (lambda x: 2.0**x) if log else float
     axis.set_xlim(back(place(low) - pad), back(place(high) + pad))
     _fixed_ticks(axis.xaxis, thinned(counts, place, inches))

@@ -88,7 +88,7 @@ def validation(group):
     rows, marks = [], []
     for p in group.points:
         name = ", ".join(filter(None, (p.model, p.strategy, "graph" if p.graph else "",
-                                       "not synchronised" if p.sync == "none" else "")))
+                                       "sync none" if p.sync == "none" else "")))
         miss = abs(p.error) > NEAR
         notes = ["miss" if miss else "", "unstable" if not p.stable else "",
                  "n = 1" if p.workers == 1 else ""]

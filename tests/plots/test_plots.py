@@ -110,6 +110,12 @@ class Figures(InFolder):
         html = self.draw(c=examples.calibration())
         self.assertIn("cpu-2-cores", html)
 
+    def test_a_group_of_errors_stays_on_one_page_where_it_can(self):
+        from lockstep_plots.accuracy import pages
+        sizes = [[len(page), len({g for g, _ in page})] for page in pages(
+            [("a", 0)] * 25 + [("b", 0)] * 10 + [("c", 0)] * 8 + [("d", 0)] * 90)]
+        self.assertEqual(sizes, [[35, 2], [8, 1], [40, 1], [40, 1], [10, 1]])
+
     def test_ticks_stand_at_numbers_that_are_there_and_never_touch(self):
         from lockstep_plots.style import thinned
         self.assertEqual(thinned([1, 2, 4, 8, 16, 64, 256], math.log2, 1.7),
