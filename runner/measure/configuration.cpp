@@ -16,7 +16,7 @@ namespace {
 
 constexpr Moment kBlock = 400'000'000;  // ns of steps between two looks at the machine's speed
 constexpr int kMostPerBlock = 12;
-constexpr double kSteady = 0.15;  // larger changes within a block were seen to spoil its points
+constexpr double kSteady = 0.25;  // a change that comes late or early leaves half of it: 12 %
 constexpr int kWarmup = 3;        // the third step of DDP is the first steady one
 
 /// Reference times around the blocks of a series.
@@ -26,9 +26,26 @@ struct SpeedSeries {
     before.push_back(Time::nanoseconds(first));
     after.push_back(Time::nanoseconds(second));
   }
-  SpeedIndex mean() const { return {.before = mean_time(before), .after = mean_time(after)}; }
-  /// Whether the machine kept its speed within a block, in most blocks: a change in between is
-  /// corrected by the index only as far as it went evenly.
+
+  /// The index by which the series' median step, normalised, is the median of its steps each
+  /// normalised by its own block: a machine changes its speed from one block to the next.
+  SpeedIndex of(const std::vector<Time>& steps) const {
+    const std::size_t per_block = steps.size() / before.size();
+    std::vector<double> raw, normalised;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const std::size_t block = std::min(i / per_block, before.size() - 1);
+      raw.push_back(steps[i].seconds());
+      normalised.push_back(2 * steps[i].seconds() /
+                           (before[block].seconds() + after[block].seconds()));
+    }
+    const double reference = median(raw) / median(normalised);
+    const double first = mean_time(before).seconds(), last = mean_time(after).seconds();
+    const double scale = 2 * reference / (first + last);
+    return {.before = Time::from_seconds(first * scale), .after = Time::from_seconds(last * scale)};
+  }
+
+  /// Whether the machine kept its speed within most blocks: a change in between is corrected by
+  /// the mean of both ends, so only as far as it went evenly.
   bool stable() const {
     std::vector<double> changes;
     for (std::size_t i = 0; i < before.size(); ++i) {
@@ -153,7 +170,7 @@ void Measuring::run() {
   const std::vector<int> order = single_->ready_order();
   Moment step = 0;
   for (int i = 0; i < kWarmup; ++i) {
-    step = single_->timed_step().total;
+    if (i > 0) step = single_->timed_step().total;  // seeing the order was the first
     worker_.progress.beat();
     if (ddp_) ddp_->timed_step();
     worker_.progress.beat();
@@ -186,7 +203,7 @@ void Measuring::add_profile(const ProfileSeries& series, int beside,
   ProfileSample sample;
   sample.process = worker_.options.repeat;
   sample.rank = worker_.rank();
-  sample.speed_index = series.speed.mean();
+  sample.speed_index = series.speed.of(series.steps);
   sample.profile = host_profile(single_->model(), series.parts, order);
   sample.profile.batch = configuration_.batch;
   sample.profile.device = worker_.device->name();
@@ -226,7 +243,7 @@ void Measuring::add_run(const RunSeries& series, const std::string& kind, int wo
   }
   repeat.step = quantiles(repeat.samples);
   repeat.input = middle([](const TimedStep& s) { return s.input; });
-  repeat.speed_index = series.speed.mean();
+  repeat.speed_index = series.speed.of(repeat.samples);
   run.repeats.push_back(repeat);
 
   RunRank rank;
