@@ -14,8 +14,9 @@ std::string note(const ValidationPoint& point) {
   const auto add = [&text](const char* what) {
     text += (text.empty() ? "" : ", ") + std::string(what);
   };
-  if (point.workers == 1) add("n = 1, not averaged");
-  if (!point.stable) add("unstable, not averaged");
+  if (point.workers == 1) add("n = 1");
+  if (!point.stable) add("unstable");
+  if (!counts(point)) add("not averaged");
   if (point.host_bound) add("host-bound");
   if (point.sync == Sync::none) add("not synchronised");
   if (point.basis == Basis::interpolated) add("interpolated");
