@@ -134,10 +134,13 @@ CopyTable copy_table(const Calibration& calibration, const std::string& what) {
 
 Workload common_workload(const Scenario& scenario, const Calibration& calibration, int workers) {
   Workload workload;
+  workload.cpu = on_cpu(calibration);
+  if (workload.cpu && scenario.graph) {
+    throw InputError({}, "graph", "workers on cores have no graphs to launch", "set graph: false");
+  }
   workload.strategy = scenario.strategy;
   if (workers == 1) workload.strategy.kind = "single";
   workload.sync = scenario.sync;
-  workload.cpu = on_cpu(calibration);
   workload.graph = scenario.graph;
   workload.input = scenario.input;
   workload.launch_queue = calibration.launch_queue;

@@ -179,6 +179,9 @@ TEST_CASE("what a calibration cannot answer is said", "[simulate]") {
   scenario = small_scenario();
   scenario.precision = "bf16";
   CHECK_THROWS_WITH(simulate(scenario, gpu_calibration()), Contains("measured are fp32"));
+  scenario = small_scenario();
+  scenario.graph = true;
+  CHECK_THROWS_WITH(simulate(scenario, cpu_calibration()), Contains("graph: workers on cores"));
   Calibration alone = gpu_calibration();
   alone.collectives.clear();
   CHECK_THROWS_AS(simulate(small_scenario(), alone), InputError);
