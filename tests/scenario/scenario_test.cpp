@@ -1,5 +1,7 @@
 #include "sim/scenario/scenario.h"
 
+#include <fmt/core.h>
+
 #include <string>
 #include <vector>
 
@@ -168,11 +170,7 @@ TEST_CASE("files that are no scenario end in one line", "[scenario]") {
   CHECK_THAT(message_of("a: &a {b: *a}"), StartsWith("dir/s.yaml:"));
   CHECK_THAT(message_of("{[a]: 1}"), Contains("a key must be a plain word"));
   std::string doubling = "a0: &a0 [x, x]\n";
-  for (int i = 1; i < 20; ++i) {
-    const std::string before = "*a" + std::to_string(i - 1);
-    doubling += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before + ", " +
-                before + "]\n";
-  }
+  for (int i = 1; i < 20; ++i) doubling += fmt::format("a{0}: &a{0} [*a{1}, *a{1}]\n", i, i - 1);
   CHECK_THAT(message_of(doubling), Contains("too many values"));
   CHECK_THROWS_AS(read_scenario("/nowhere/at all.yaml"), InputError);
   CHECK_THROWS_AS(read_scenario("/"), InputError);
