@@ -34,6 +34,7 @@ Bench::Bench(const std::string& model, int batch, const StrategyOptions& strateg
              Communicator* communicator, Device& device, const LoaderOptions& data,
              std::uint64_t seed)
     : device_(device),
+      batch_(batch),
       model_(make_model(model, device.torch(), seed)),
       strategy_(make_strategy(strategy, model_, communicator, device)),
       trainer_(model_, *strategy_),
@@ -103,6 +104,12 @@ Timeline Bench::traced_step(int rank, Moment origin) {
         buckets[i].done);
   }
   return timeline;
+}
+
+Bytes Bench::input_bytes() const {
+  std::int64_t values = batch_;
+  for (const std::int64_t size : model_.input_shape()) values *= size;
+  return {values * static_cast<std::int64_t>(sizeof(float))};
 }
 
 std::vector<int> Bench::ready_order() {

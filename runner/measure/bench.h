@@ -37,11 +37,13 @@ class Bench {
 
   const Model& model() const { return model_; }
   std::int64_t dataset_samples() const { return loader_.samples(); }
+  Bytes input_bytes() const;  ///< of one batch
   /// Parameters as their gradients get ready; trains one step to see it.
   std::vector<int> ready_order();
 
  private:
   Device& device_;
+  int batch_;
   Model model_;
   std::unique_ptr<Strategy> strategy_;
   Trainer trainer_;

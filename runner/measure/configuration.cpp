@@ -57,7 +57,8 @@ struct SpeedSeries {
 
 struct ProfileSeries {
   std::vector<StepParts> parts;
-  std::vector<Time> steps;  ///< unprofiled
+  std::vector<Time> steps;   ///< unprofiled
+  std::vector<Time> inputs;  ///< of them
   SpeedSeries speed;
 };
 
@@ -123,7 +124,9 @@ void Measuring::announce(const std::string& run, const std::string& what) const 
 void Measuring::profile_block(ProfileSeries& series) {
   for (int i = 0; i < per_block_; ++i) {
     series.parts.push_back(single_->profiled_step());
-    series.steps.push_back(Time::nanoseconds(single_->timed_step().total));
+    const TimedStep step = single_->timed_step();
+    series.steps.push_back(Time::nanoseconds(step.total - step.input));
+    series.inputs.push_back(Time::nanoseconds(step.input));
     worker_.progress.beat();
   }
 }
@@ -209,6 +212,8 @@ void Measuring::add_profile(const ProfileSeries& series, int beside,
   sample.profile.device = worker_.device->name();
   sample.profile.beside = beside;
   sample.profile.step = median_time(series.steps);
+  if (single_->dataset_samples() > 0) sample.profile.input_load = median_time(series.inputs);
+  sample.profile.input_bytes = single_->input_bytes();
   sample.steps = series.steps;
   worker_.part.measurement.profiles.push_back(std::move(sample));
 }
