@@ -95,7 +95,7 @@ void add_floats(void* out, const void* a, const void* b, std::size_t count) {
 
 class GlooCommunicator final : public Communicator {
  public:
-  GlooCommunicator(std::shared_ptr<gloo::rendezvous::Context> context)
+  explicit GlooCommunicator(std::shared_ptr<gloo::rendezvous::Context> context)
       : context_(std::move(context)), thread_([this] { work(); }) {}
 
   ~GlooCommunicator() override {

@@ -14,7 +14,7 @@ namespace lockstep::runner {
 
 namespace {
 
-constexpr std::int64_t kLargest = std::int64_t{1} << 31;  // bytes of data; a sane file has less
+constexpr std::int64_t kLargest = std::int64_t{1} << 30;  // bytes of data; a sane file has less
 
 [[noreturn]] void fail(const std::string& file, std::string_view what, std::string_view hint = "") {
   throw InputError({.file = file}, "", what, hint);
@@ -75,7 +75,8 @@ IdxArray read_idx(const std::string& file, std::size_t dimensions) {
   std::int64_t count = 1;
   for (std::size_t i = 0; i < dimensions; ++i) {
     const std::uint32_t size = big_endian(&header[4 + 4 * i]);
-    if (size == 0 || size > 1'000'000'000 || (count *= size) > kLargest) {
+    count *= std::min<std::int64_t>(size, kLargest);
+    if (count == 0 || count > kLargest) {
       fail(file, fmt::format("has an impossible size of {}", size));
     }
     array.sizes.push_back(static_cast<int>(size));

@@ -85,7 +85,7 @@ std::vector<std::string> environment_of(int rank, int workers, int port, int lis
     const std::string text = *entry;
     if (!set.contains(text.substr(0, text.find('=')))) result.push_back(text);
   }
-  for (const auto& [name, value] : set) result.push_back(name + "=" + value);
+  for (const auto& [name, value] : set) result.push_back(fmt::format("{}={}", name, value));
   return result;
 }
 
@@ -152,7 +152,7 @@ bool read_progress(Child& child) {
 
 class Workers {
  public:
-  Workers(const Launch& launch) : launch_(launch) {
+  explicit Workers(const Launch& launch) : launch_(launch) {
     int port = 0;
     const int listen_fd = listen_on(kLoopback, port);
     fcntl(listen_fd, F_SETFD, FD_CLOEXEC);
