@@ -75,7 +75,7 @@ IdxArray read_idx(const std::string& file, std::size_t dimensions) {
   std::int64_t count = 1;
   for (std::size_t i = 0; i < dimensions; ++i) {
     const std::uint32_t size = big_endian(&header[4 + 4 * i]);
-    count *= std::min<std::int64_t>(size, kLargest);
+    count *= std::min<std::int64_t>(size, kLargest + 1);
     if (count == 0 || count > kLargest) {
       fail(file, fmt::format("has an impossible size of {}", size));
     }
