@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """clang-tidy over the files of a compile database, every warning an error.
 
-tidy.py BUILD_DIR... : the databases; a file in several is read with the first.
+tidy.py BUILD [--mark]
 
 A file that includes LibTorch takes half a minute, so files of runner/ and tests/runner/ are skipped
-when nothing that decides the outcome has changed since they were last found clean on this machine:
-the file, the headers of the project that it includes, its command line, .clang-tidy and the version of
-clang-tidy. What was found clean is remembered by the hash of these in ~/.cache/lockstep/tidy.
+when nothing that decides the outcome has changed since they were last found clean: the file, the
+headers of the project that it includes, .clang-tidy, the pinned LibTorch and the version of clang-tidy.
+What was found clean is remembered by the hash of these: in ~/.cache/lockstep/tidy on this machine, and
+in .ci/tidied.txt for every machine; --mark writes the latter, to be committed. A hash that is missing
+there costs time only.
 """
 import concurrent.futures
 import hashlib
@@ -14,7 +16,6 @@ import json
 import os
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ import time
 TIDY = os.environ.get("CLANG_TIDY", "clang-tidy-19")
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "lockstep/tidy"
+MARKS = PROJECT / ".ci/tidied.txt"
 REMEMBER_SECONDS = 30 * 24 * 3600
 
 
@@ -36,56 +38,63 @@ def includes(path, seen):
             includes(header, seen)
 
 
-def key(entry, version):
-    digest = hashlib.sha256(version)
-    command = shlex.split(entry["command"])[1:]
-    digest.update(" ".join(c for c in command if not c.startswith("-DLOCKSTEP_")).replace(
-        str(PROJECT), "").encode())
+def key(file, version):
     files = set()
-    includes(pathlib.Path(entry["file"]), files)
-    for path in [PROJECT / ".clang-tidy", *sorted(files)]:
+    includes(file, files)
+    digest = hashlib.sha256(version)
+    for path in [PROJECT / ".clang-tidy", PROJECT / "cmake/setup/python.txt", *sorted(files)]:
         digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return digest.hexdigest()[:32]
 
 
-def tidy(entry, version):
-    """Returns (file, seconds or None when known to be clean, output when not clean)."""
-    name = str(pathlib.Path(entry["file"]).relative_to(PROJECT))
-    remembered = CACHE / key(entry, version) if name.startswith(("runner/", "tests/runner/")) else None
-    if remembered and remembered.exists():
-        remembered.touch()
-        return name, None, ""
+def tidy(build, file, version, marked):
+    """Returns (file, its key, seconds or None when known to be clean, output when not clean)."""
+    name = str(file.relative_to(PROJECT))
+    remembered = None
+    if name.startswith(("runner/", "tests/runner/")):
+        remembered = CACHE / key(file, version)
+        if remembered.name in marked or remembered.exists():
+            remembered.touch()
+            return name, remembered.name, None, ""
     start = time.monotonic()
-    run = subprocess.run([TIDY, "-p", entry["build"], "--quiet", entry["file"]], stdin=subprocess.DEVNULL,
+    # -w: the compiler has judged its own warnings already; some of its options clang does not know.
+    run = subprocess.run([TIDY, "-p", build, "--quiet", "--extra-arg=-w", file], stdin=subprocess.DEVNULL,
                          capture_output=True, text=True, check=False)
     if run.returncode == 0 and remembered:
         remembered.touch()
-    return name, time.monotonic() - start, "" if run.returncode == 0 else run.stdout + run.stderr
+    output = "" if run.returncode == 0 else run.stdout + run.stderr
+    return name, remembered and remembered.name, time.monotonic() - start, output
 
 
 def main():
-    entries = {}
-    for build in sys.argv[1:]:
-        for entry in json.loads(pathlib.Path(build, "compile_commands.json").read_text()):
-            if pathlib.Path(entry["file"]).is_relative_to(PROJECT):
-                entries.setdefault(entry["file"], {**entry, "build": build})
+    build = sys.argv[1]
+    database = json.loads(pathlib.Path(build, "compile_commands.json").read_text())
+    files = {pathlib.Path(entry["file"]) for entry in database}
     version = subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
+    marked = set(re.findall(r"^[0-9a-f]{32}", MARKS.read_text() if MARKS.exists() else "", re.MULTILINE))
     CACHE.mkdir(parents=True, exist_ok=True)
     for old in CACHE.iterdir():
         if time.time() - old.stat().st_mtime > REMEMBER_SECONDS:
             old.unlink(missing_ok=True)
 
     # The slow ones first, so that no core idles at the end.
-    order = sorted(entries.values(), key=lambda e: "/runner/" not in e["file"])
+    order = sorted((f for f in files if f.is_relative_to(PROJECT)),
+                   key=lambda f: ("/runner/" not in str(f), f))
     bad = known = 0
+    clean = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for name, seconds, output in pool.map(lambda e: tidy(e, version), order):
+        for name, hashed, seconds, output in pool.map(
+                lambda f: tidy(build, f, version, marked), order):
             known += seconds is None
             bad += bool(output)
+            if hashed and not output:
+                clean.append(f"{hashed} {name}\n")
             print(f"{name}: " + ("unchanged" if seconds is None else f"{seconds:.1f} s"), flush=True)
             if output:
                 print(output, flush=True)
-    print(f"clang-tidy: {len(order)} files, {known} of them unchanged since found clean, {bad} with errors")
+    if "--mark" in sys.argv:
+        MARKS.write_text("".join(sorted(clean, key=lambda line: line.split()[1])))
+    print(f"clang-tidy: {len(order)} files, {known} unchanged since found clean, {bad} with errors")
     return 1 if bad else 0
 
 
