@@ -84,8 +84,7 @@ def _draw(axis, curve, inches):
     _draw_measured(axis, points, width)
     top = max(bottoms + hidden + [p.measured.high / 1e6 for p in points if p.measured])
     if len(points) <= MANY:
-        for x, total in enumerate(bottoms):
-            axis.text(x, total + 0.02 * top, number(total), ha="center", va="bottom", fontsize=8)
+        _write_totals(axis, points, bottoms, top)
     axis.set_ylim(0, 1.14 * top)
     place = {p.workers: x for x, p in enumerate(points)}
     kept = style.thinned(list(place), place.get, inches)
@@ -93,6 +92,16 @@ def _draw(axis, curve, inches):
     axis.set_xlim(-0.6, max(len(points), 2) - 0.3)
     axis.set_xlabel("workers n")
     axis.grid(axis="x", visible=False)
+
+
+def _write_totals(axis, points, totals, top):
+    """Above the bars, beside the measured point, or above it where bars are narrow."""
+    few = len(points) <= 4
+    for x, (point, total) in enumerate(zip(points, totals)):
+        if point.measured and not few:
+            total = max(total, point.measured.high / 1e6)
+        axis.text(x + (0.1 if few and point.measured else 0), total + 0.02 * top,
+                  number(totals[x]), ha="center", va="bottom", fontsize=8)
 
 
 def _draw_hidden(axis, hidden, width):

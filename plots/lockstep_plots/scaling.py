@@ -1,6 +1,7 @@
 """Speed-up, efficiency and throughput against workers: prediction with its band, measured runs
 over it."""
 
+import math
 from itertools import groupby
 
 from matplotlib.lines import Line2D
@@ -131,16 +132,14 @@ def _draw_prediction(axis, points, values, colour, relative):
     """The line, dotted where extrapolated, and the band. A ratio to one worker has none there."""
     counts = [p.workers for p in points]
     spread = [0 if relative and p.workers == 1 else BAND * p.predicted.uncertainty for p in points]
-    axis.fill_between(counts, [v / (1 + s) for v, s in zip(values, spread)],
-                      [v / max(1 - s, 0.05) for v, s in zip(values, spread)],
-                      color=colour, alpha=0.18, linewidth=0)
+    low = [v * math.exp(-s) for v, s in zip(values, spread)]  # noise is a factor
+    high = [v * math.exp(s) for v, s in zip(values, spread)]
+    axis.fill_between(counts, low, high, color=colour, alpha=0.18, linewidth=0)
     for start, end, dotted in _stretches(points):
         axis.plot(counts[start:end + 1], values[start:end + 1], color=colour,
                   linestyle=":" if dotted else "-", solid_capstyle="round")
-    if len(points) == 1 and spread[0]:
-        v, s = values[0], spread[0]
-        axis.errorbar(counts, [v], [[v - v / (1 + s)], [v / max(1 - s, 0.05) - v]], color=colour,
-                      alpha=0.35, elinewidth=5)
+    if len(points) == 1:
+        axis.vlines(counts, low, high, color=colour, alpha=0.35, linewidth=5)
     if len(points) <= PREDICTED_DOTS:
         axis.plot(counts, values, linestyle="none", marker="o", markersize=2.6, color=colour)
 
@@ -183,18 +182,35 @@ def _finish(axes, row, log):
     axes[0].set_ylabel("speed-up (×)")
     axes[1].set_ylabel("efficiency (%)")
     axes[2].set_ylabel("samples per second")
-    top = [axis.get_ylim()[1] for axis in axes]
-    axes[1].set_ylim(0, max(112, top[1]))
+    tops = _tops(row)
+    axes[1].set_ylim(0, max(112, 108 * tops[1]))
     if log:
         for axis in (axes[0], axes[2]):
             low, high = axis.dataLim.intervaly
+            high = min(high, 1.5 * tops[0 if axis is axes[0] else 2])
             style.doubling_axis(axis, low, high) if axis is axes[0] else axis.set_yscale("log")
             axis.set_ylim(low / 1.15, high * 1.15)
         low, high = axes[2].get_ylim()
         style.log_axis(axes[2].yaxis, low, high)
     else:
-        axes[0].set_ylim(0, top[0])
-        axes[2].set_ylim(0, top[2])
+        axes[0].set_ylim(0, 1.08 * tops[0])
+        axes[2].set_ylim(0, 1.08 * tops[2])
+
+
+def _tops(row):
+    """The largest speed-up, efficiency and throughput of lines, points and ideal; a wide band may
+    leave the axes."""
+    tops = [max(p.workers for c in row for p in c.points), 1.0, 0.0]
+    for curve in row:
+        for p in curve.points:
+            found = [(p.predicted.speedup, p.predicted.throughput)] if p.predicted else []
+            if p.measured:
+                speedup = measured_speedup(curve, p)
+                found.append((speedup[2] if speedup else 0, measured_throughput(p)[2]))
+            for speedup, rate in found:
+                tops = [max(tops[0], speedup), max(tops[1], speedup / p.workers),
+                        max(tops[2], rate)]
+    return tops
 
 
 def _key(points):

@@ -80,7 +80,9 @@ def legend_columns(names, narrow):
     """How many columns of these names fit under a figure: 8 point letters, 46 points of picture
     and gap each."""
     most = max(map(len, names))
-    return max(1, min(len(names), int(72 * (NARROW if narrow else WIDE) / (46 + 4.9 * most))))
+    fit = max(1, int(72 * (NARROW if narrow else WIDE) / (46 + 4.9 * most)))
+    rows = -(-len(names) // fit)
+    return -(-len(names) // rows)
 
 
 def with_bar(colour, marker, size=5):
