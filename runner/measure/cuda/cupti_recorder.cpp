@@ -117,12 +117,12 @@ void CUPTIAPI take_buffer(CUcontext context, std::uint32_t stream, std::uint8_t*
 }  // namespace
 
 void CuptiRecorder::start() {
-  static const bool registered = [] {
+  static const bool kRegistered = [] {
     check_cupti(cuptiActivityRegisterTimestampCallback(clock_now), "choosing the profiler's clock");
     check_cupti(cuptiActivityRegisterCallbacks(give_buffer, take_buffer), "starting the profiler");
     return true;
   }();
-  static_cast<void>(registered);
+  static_cast<void>(kRegistered);
   check(cudaDeviceSynchronize(), "waiting for the device");
   {
     const std::lock_guard lock(collected().mutex);
