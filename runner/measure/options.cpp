@@ -22,6 +22,7 @@ constexpr const char* kExample =
 void take_demo_values(MeasureOptions& options) {
   options.models = {"small_cnn", "vgg11"};
   options.batches = {16, 32};
+  options.steps = 20;
   options.budget_seconds = 165;
 }
 

@@ -24,6 +24,20 @@ void append(std::vector<T>& to, std::vector<T>& from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
+/// Whether the repeats agree at equal speed. Where they lie further apart than this share of their
+/// mean, the machine changed in ways that the index does not see.
+bool repeats_agree(const Run& run) {
+  constexpr double kApart = 0.25;
+  std::vector<double> steps;
+  for (const RunRepeat& repeat : run.repeats) {
+    const SpeedIndex& index = repeat.speed_index;
+    steps.push_back(repeat.step.p50.seconds() / (index.before.seconds() + index.after.seconds()));
+  }
+  if (steps.size() < 2) return true;
+  const auto [least, most] = std::ranges::minmax(steps);
+  return most - least <= kApart * (most + least) / 2;
+}
+
 /// The repeat in the middle stands for a rank's phases and buckets.
 RunRank middle(std::vector<RunRank> ranks) {
   std::ranges::sort(ranks, {}, &RunRank::step);
@@ -78,7 +92,7 @@ Part merge_parts(const std::string& out) {
   }
   for (Run& run : whole.runs) {
     // The median over repeats stands for the run: it is as stable as most of them.
-    run.stable = 2 * unstable[run.id] <= static_cast<int>(run.repeats.size());
+    run.stable = 2 * unstable[run.id] <= static_cast<int>(run.repeats.size()) && repeats_agree(run);
     run.ranks.clear();
     for (auto& [rank, seen] : ranks[run.id]) run.ranks.push_back(middle(std::move(seen)));
   }

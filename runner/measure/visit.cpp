@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "runner/measure/clock.h"
 #include "runner/measure/configuration.h"
@@ -21,9 +22,10 @@ bool wants(const MeasureOptions& options, const std::string& strategy) {
   return std::ranges::find(options.strategies, strategy) != options.strategies.end();
 }
 
-/// Before a strategy is timed, it is checked.
+/// Before a strategy is timed, it is checked: in the first repeat, for all of them.
 std::optional<Parity> check(Worker& worker, const std::string& model) {
-  if (worker.size() == 1 || !wants(worker.options, "ddp")) return std::nullopt;
+  const bool shared = worker.size() > 1 && wants(worker.options, "ddp");
+  if (!shared || worker.options.repeat > 0) return std::nullopt;
   worker.progress.say("", fmt::format("{}: checking ddp against one device", model));
   const Parity parity = check_parity(model, {.kind = "ddp"}, kParityBatch, worker.options.seed,
                                      *worker.communicator, *worker.device);
@@ -44,13 +46,15 @@ void measure_all(Worker& worker) {
   const Moment budget = options.budget_seconds * kSecond / options.repeats;
   measure_machine(worker);
   worker.save();
-  auto left = static_cast<Moment>(options.models.size() * options.batches.size());
+  const auto samples = std::accumulate(options.batches.begin(), options.batches.end(), Moment{0});
+  Moment left = samples * static_cast<Moment>(options.models.size());
   for (const std::string& model : options.models) {
     const auto parity = check(worker, model);
     for (const int batch : options.batches) {
-      // What small models leave of their share goes to the larger ones.
-      const Moment share =
-          budget == 0 ? 0 : std::max<Moment>(kSecond, (begin + budget - host_now()) / left--);
+      // By batch; what small models leave of their share goes to the larger ones.
+      const Moment remaining = std::max<Moment>(kSecond, begin + budget - host_now());
+      const Moment share = budget == 0 ? 0 : remaining / left * batch;
+      left -= batch;
       measure_configuration(worker, {.model = model,
                                      .batch = batch,
                                      .single = wants(options, "single"),
