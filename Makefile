@@ -21,7 +21,7 @@ setup:
 	@cmake/setup/install.sh
 
 configure: setup
-	cmake --preset release $(VENV_FLAG) $(if $(CI),-DLOCKSTEP_WERROR=ON)
+	cmake --preset release $(VENV_FLAG)
 
 programs: configure
 	cmake --build --preset release --parallel $(JOBS) --target lockstep lockstep-measure
