@@ -43,7 +43,7 @@ namespace {
 
 /// Clock ticks a second of the spinning kernel, measured once per process.
 double spin_rate() {
-  static const double rate = [] {
+  static const double kRate = [] {
     constexpr std::int64_t kTicks = 10'000'000;
     const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream();
     at::cuda::sleep(kTicks);  // loads the kernel and wakes the clock
@@ -53,7 +53,7 @@ double spin_rate() {
     end.record(stream);
     return static_cast<double>(kTicks) / end.since(begin).seconds();
   }();
-  return rate;
+  return kRate;
 }
 
 }  // namespace
