@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "sim/core/error.h"
+#include "sim/records/json_text.h"
 #include "sim/records/origin.h"
 
 namespace lockstep {
@@ -47,18 +48,9 @@ std::int64_t whole(const json& in, const JsonPath& at, Range range, std::string_
 
 std::string JsonPath::pointer() const {
   if (parent_ == nullptr) return "";
-  std::string out = parent_->pointer() + "/";
+  const std::string out = parent_->pointer() + "/";
   if (key_.data() == nullptr) return out + std::to_string(index_);
-  for (const char c : key_) {
-    if (c == '~') {
-      out += "~0";
-    } else if (c == '/') {
-      out += "~1";
-    } else {
-      out += c;
-    }
-  }
-  return out;
+  return out + escape_pointer(key_);
 }
 
 void JsonPath::fail(std::string_view what, std::string_view hint) const {

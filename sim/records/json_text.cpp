@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,20 +13,6 @@ namespace lockstep {
 namespace {
 
 using nlohmann::json;
-
-std::string escaped(std::string_view key) {
-  std::string out;
-  for (const char c : key) {
-    if (c == '~') {
-      out += "~0";
-    } else if (c == '/') {
-      out += "~1";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
 
 /// The part of nlohmann's message that says what was wrong, without its code and position.
 std::string reason(std::string_view message) {
@@ -67,7 +52,7 @@ class Builder : public nlohmann::json_sax<json> {
 
   bool key(string_t& value) override {
     if (open_.back()->contains(value)) {
-      throw InputError({file_, 0, 0, pointer() + "/" + escaped(value)}, "", "duplicate key",
+      throw InputError({file_, 0, 0, pointer() + "/" + escape_pointer(value)}, "", "duplicate key",
                        "keep one of the two");
     }
     keys_.back() = std::move(value);
@@ -125,7 +110,7 @@ class Builder : public nlohmann::json_sax<json> {
     std::string out;
     for (std::size_t i = 0; i + 1 < open_.size(); ++i) {
       const json& level = *open_[i];
-      out += "/" + (level.is_array() ? std::to_string(level.size() - 1) : escaped(keys_[i]));
+      out += "/" + (level.is_array() ? std::to_string(level.size() - 1) : escape_pointer(keys_[i]));
     }
     return out;
   }
@@ -162,6 +147,20 @@ void append(std::string& out, const nlohmann::ordered_json& value, std::size_t i
 }
 
 }  // namespace
+
+std::string escape_pointer(std::string_view key) {
+  std::string out;
+  for (const char c : key) {
+    if (c == '~') {
+      out += "~0";
+    } else if (c == '/') {
+      out += "~1";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
 
 json parse_json(const std::string& file, const std::string& text) {
   if (text.find_first_not_of(" \t\r\n") == text.npos) {

@@ -3,11 +3,15 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 namespace lockstep {
 
 /// Levels of arrays and objects inside each other; records of ours use fewer than ten.
 inline constexpr std::size_t kDeepestJson = 32;
+
+/// A key as it stands in a JSON pointer (RFC 6901): "~" becomes "~0", "/" becomes "~1".
+std::string escape_pointer(std::string_view key);
 
 /// Parses `text`, the content of `file`, strictly: one value, no duplicate keys, no numbers that a
 /// double cannot hold. Throws InputError with line and column, or with the JSON pointer.
