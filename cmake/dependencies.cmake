@@ -12,6 +12,8 @@ if(LOCKSTEP_STATIC_DEPS)
   set_target_properties(yaml-cpp::yaml-cpp PROPERTIES IMPORTED_LOCATION "${LOCKSTEP_YAML_ARCHIVE}")
 else()
   set(LOCKSTEP_FMT fmt::fmt)
+  set(LOCKSTEP_SIMDJSON ON)  # Debian ships no static one; without it records are read more slowly
+  find_package(simdjson REQUIRED)
   find_package(yaml-cpp REQUIRED)
   if(NOT TARGET yaml-cpp::yaml-cpp)  # yaml-cpp 0.7 exports no namespace
     add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)

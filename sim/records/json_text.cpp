@@ -3,11 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "sim/core/error.h"
 #include "sim/core/files.h"
+#include "sim/records/json_quick.h"
 
 namespace lockstep {
 namespace {
@@ -166,6 +168,7 @@ json parse_json(const std::string& file, const std::string& text) {
   if (text.find_first_not_of(" \t\r\n") == text.npos) {
     throw InputError({file, 0, 0, ""}, "", "the file is empty", "write it again");
   }
+  if (std::optional<json> quick = parse_json_quickly(text)) return *std::move(quick);
   Builder builder(file, text);
   json::sax_parse(text, &builder);
   return builder.take();

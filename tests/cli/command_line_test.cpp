@@ -7,7 +7,7 @@
 using namespace lockstep;
 using namespace lockstep::testing;
 
-TEST_CASE("--version and --help") {
+TEST_CASE("version and help") {
   const Finished version = lockstep_command("--version");
   CHECK(version.exit_code == 0);
   CHECK_THAT(version.out, StartsWith("lockstep "));

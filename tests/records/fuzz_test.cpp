@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 
 #include "sim/core/error.h"
+#include "sim/records/json_quick.h"
+#include "sim/records/json_text.h"
 #include "tests/catch.h"
 #include "tests/records/random_records.h"
 #include "tests/records/temporary_folder.h"
@@ -101,4 +104,36 @@ TEST_CASE("damaged predictions are read or refused") {
 }
 TEST_CASE("damaged validations are read or refused") {
   fuzz([](auto& random) { return random.validation(); }, write_validation, read_validation);
+}
+
+TEST_CASE("the quick parser returns what nlohmann's does, or nothing") {
+  const TemporaryFolder folder;
+  std::mt19937 engine(20261128);
+  int whole = 0;
+  for (unsigned seed = 0; seed < 25; ++seed) {
+    const std::string file = folder.file("f.json");
+    write_calibration(RandomRecords(seed).calibration(), file);
+    const std::string text = slurp(file);
+    for (int i = 0; i < 40; ++i) {
+      const std::string input = i == 0 ? text : damaged(text, engine);
+      const auto quick = parse_json_quickly(input);
+      if (!quick) continue;
+      if (i == 0) ++whole;
+      INFO(input);
+      const auto exact = nlohmann::json::parse(input);
+      CHECK(*quick == exact);
+      CHECK(quick->dump() == exact.dump());
+    }
+  }
+  CHECK((whole == 25 || whole == 0));  // none in a build without simdjson
+}
+
+TEST_CASE("the quick parser leaves duplicate keys and deep nesting to the exact one") {
+  CHECK(!parse_json_quickly(R"({"a": 1, "a": 1})"));
+  CHECK(!parse_json_quickly(R"({"a": [{"b": 1, "c": 2, "b": 3}]})"));
+  CHECK(
+      !parse_json_quickly(std::string(kDeepestJson + 1, '[') + std::string(kDeepestJson + 1, ']')));
+  CHECK(!parse_json_quickly("1e999"));
+  CHECK(!parse_json_quickly("{} {}"));
+  CHECK(!parse_json_quickly("\"\xff\""));
 }
