@@ -30,7 +30,8 @@ fs::path plots_folder() {
 /// Of the environment that `make setup` made; else the system's.
 std::string python() {
   const char* named = std::getenv("LOCKSTEP_VENV");
-  const fs::path environment = named ? fs::path(named) : fs::path(LOCKSTEP_SOURCE_DIR) / ".venv";
+  const bool is_named = named != nullptr && *named != '\0';  // make exports it empty
+  const fs::path environment = is_named ? fs::path(named) : fs::path(LOCKSTEP_SOURCE_DIR) / ".venv";
   const fs::path python = environment / "bin" / "python";
   return fs::exists(python) ? python.string() : "python3";
 }
@@ -43,7 +44,8 @@ ExitCode plot_files(const PlotOptions& options) {
     }
   }
   std::string path = plots_folder().string();
-  if (const char* old = std::getenv("PYTHONPATH")) path += std::string(":") + old;
+  const char* old = std::getenv("PYTHONPATH");
+  if (old != nullptr && *old != '\0') path += std::string(":") + old;
   ::setenv("PYTHONPATH", path.c_str(), 1);
   std::vector<std::string> arguments{"-m", "lockstep_plots"};
   arguments.insert(arguments.end(), options.records.begin(), options.records.end());

@@ -78,7 +78,8 @@ std::string address_towards(const std::string& host) {
 
 std::shared_ptr<gloo::transport::Device> make_transport(const WorkerEnvironment& environment) {
   gloo::transport::tcp::attr where;
-  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME"); interface != nullptr) {
+  const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+  if (interface != nullptr && *interface != '\0') {
     where.iface = interface;
   } else {
     where.hostname = address_towards(environment.master_address);
