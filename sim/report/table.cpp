@@ -62,12 +62,12 @@ std::string percent(double share) {
 
 std::string points_table(const Prediction& prediction) {
   Columns columns;
-  columns.row({"workers", "batch", "strategy", "step ms", "p10", "p90", "+-", "samples/s",
+  columns.row({"workers", "batch", "strategy", "step ms", "p10", "p50", "p90", "+-", "samples/s",
                "speed-up", "efficiency", "basis"});
   for (const ResultPoint& point : prediction.points) {
     columns.row({fmt::to_string(point.workers), fmt::to_string(point.batch_per_worker),
-                 point.strategy, ms(point.step.p50), ms(point.step.p10), ms(point.step.p90),
-                 fmt::format("{:.1f}%", 100 * total(point.uncertainty)),
+                 point.strategy, ms(point.step.mean), ms(point.step.p10), ms(point.step.p50),
+                 ms(point.step.p90), fmt::format("{:.1f}%", 100 * total(point.uncertainty)),
                  fmt::format("{:.0f}", point.throughput), fmt::format("{:.2f}", point.speedup),
                  percent(point.efficiency), std::string(name_of(point.basis))});
   }
