@@ -1,0 +1,28 @@
+#include "cli/heap.h"
+
+#include <cstdint>
+#include <cstdlib>  // defines __GLIBC__ where it is
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#include <sys/mman.h>
+#endif
+
+namespace lockstep::cli {
+
+void prepare_heap() {
+#ifdef __GLIBC__
+  constexpr std::size_t kMiB = 1 << 20;
+  constexpr std::size_t kHugePage = 2 * kMiB, kPiece = 8 * kMiB;
+  mallopt(M_MMAP_THRESHOLD, 32 * kMiB);  // glibc takes no more
+  mallopt(M_TRIM_THRESHOLD, 1024 * kMiB);
+  // Grows the heap by one piece, of which nothing is touched before the kernel knows.
+  void* piece = std::malloc(kPiece);
+  const auto begin = (reinterpret_cast<std::uintptr_t>(piece) + kHugePage - 1) & ~(kHugePage - 1);
+  std::free(piece);
+  // A hint: where huge pages are off it fails, and nothing changes.
+  madvise(reinterpret_cast<void*>(begin), kPiece - kHugePage, MADV_HUGEPAGE);
+#endif
+}
+
+}  // namespace lockstep::cli
