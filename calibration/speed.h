@@ -15,6 +15,8 @@ class Speed {
       : reference_(reference), drifts_(machine.gpus.empty() && reference > Time{}) {}
 
   Time normalised(Time time, const SpeedIndex& index) const;
+  /// How many times as long as at calibration the reference kernel took; 1 where nothing drifts.
+  double slowdown(const SpeedIndex& index) const;
   bool drifts() const { return drifts_; }
 
  private:

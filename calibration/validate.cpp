@@ -8,6 +8,7 @@
 #include "calibration/robust.h"
 #include "calibration/speed.h"
 #include "sim/core/error.h"
+#include "sim/core/units.h"
 #include "sim/simulate.h"
 #include "sim/workload/profile_choice.h"
 
@@ -16,18 +17,46 @@ namespace {
 
 constexpr int kIterations = 50;
 
-std::string group_of(const Calibration& calibration, const Run& run, const ResultPoint& point) {
+std::string group_of(const Calibration& calibration, const Run& run, const ResultPoint& point,
+                     const PlatformOptions& platform) {
+  if (platform.network) return "hosts";
   if (on_cpu(calibration)) return "cpu";
   if (run.graph) return "graph";
   return point.host_bound ? "host_bound" : "device_bound";
 }
 
-ValidationPoint compare(const Run& run, const ResultPoint& predicted, const Speed& speed) {
-  std::vector<Time> raw, normal;
-  for (const RunRepeat& repeat : run.repeats) {
-    raw.push_back(repeat.step.p50);
-    normal.push_back(speed.normalised(repeat.step.p50, repeat.speed_index));
+/// The scenario on cores as fast as `index` says they were. A link does not drift with them.
+Scenario at_speed(Scenario scenario, const Speed& speed, const SpeedIndex& index) {
+  const Factor slowdown = Factor::of(speed.slowdown(index));
+  for (int worker = 0; worker < scenario.workers.at(0); ++worker) {
+    scenario.stragglers.push_back({worker, slowdown});
   }
+  return scenario;
+}
+
+/// What each repeat's median would have been at the calibration's speed. On the calibrated host
+/// communication is work of the same cores and drifts as compute does; of a step over a network
+/// the simulator says how much of it drifts.
+std::vector<Time> normalised(const Run& run, const Scenario& scenario, const ResultPoint& predicted,
+                             const Calibration& calibration, const Speed& speed) {
+  std::vector<Time> normal;
+  for (const RunRepeat& repeat : run.repeats) {
+    if (!scenario.platform.network) {
+      normal.push_back(speed.normalised(repeat.step.p50, repeat.speed_index));
+      continue;
+    }
+    const Scenario drifted = at_speed(scenario, speed, repeat.speed_index);
+    const Time then = simulate(drifted, calibration, 1).points.at(0).step.p50;
+    normal.push_back(Time::picoseconds(
+        multiply_divide(repeat.step.p50.ps(), predicted.step.p50.ps(), then.ps())));
+  }
+  return normal;
+}
+
+ValidationPoint compare(const Run& run, const ResultPoint& predicted,
+                        const std::vector<Time>& normal) {
+  std::vector<Time> raw;
+  for (const RunRepeat& repeat : run.repeats) raw.push_back(repeat.step.p50);
   ValidationPoint point;
   point.run = run.id;
   point.model = run.model;
@@ -83,7 +112,7 @@ bool counts(const ValidationPoint& point) {
   return point.stable && point.workers > 1;
 }
 
-Scenario scenario_of(const Run& run) {
+Scenario scenario_of(const Run& run, const PlatformOptions& platform) {
   Scenario scenario;
   scenario.name = run.id;
   scenario.model = run.model;
@@ -94,19 +123,22 @@ Scenario scenario_of(const Run& run) {
   scenario.sync = run.sync;
   scenario.graph = run.graph;
   scenario.precision = run.precision;
+  scenario.platform = platform;
   return scenario;
 }
 
-Validation validate(const Calibration& calibration, const std::vector<Run>& runs) {
+Validation validate(const Calibration& calibration, const std::vector<Run>& runs,
+                    const PlatformOptions& platform) {
   const Speed speed(calibration.reference, calibration.origin.machine);
   Validation validation;
   validation.calibration = calibration.id;
   for (const Run& run : runs) {
     if (run.failure || run.repeats.empty()) continue;
-    const Prediction prediction = simulate(scenario_of(run), calibration, 1);
-    const ResultPoint& point = prediction.points.at(0);
-    group_named(validation, group_of(calibration, run, point))
-        .points.push_back(compare(run, point, speed));
+    const Scenario scenario = scenario_of(run, platform);
+    const ResultPoint point = simulate(scenario, calibration, 1).points.at(0);
+    group_named(validation, group_of(calibration, run, point, platform))
+        .points.push_back(
+            compare(run, point, normalised(run, scenario, point, calibration, speed)));
   }
   finish(validation);
   return validation;
@@ -125,19 +157,22 @@ Validation merge(const std::vector<Validation>& validations) {
   return all;
 }
 
-std::vector<BucketComparison> compare_buckets(const Calibration& calibration, const Run& run) {
+std::vector<BucketComparison> compare_buckets(const Calibration& calibration, const Run& run,
+                                              const PlatformOptions& platform) {
   if (run.ranks.empty() || run.repeats.empty()) return {};
   const auto slowest = std::ranges::max_element(run.ranks, {}, &RunRank::step);
-  const Prediction prediction = simulate(scenario_of(run), calibration, 1);
-  const auto& predicted = prediction.points.at(0).buckets;
   const Speed speed(calibration.reference, calibration.origin.machine);
   const SpeedIndex& index = run.repeats.front().speed_index;
+  Scenario scenario = scenario_of(run, platform);
+  if (platform.network) scenario = at_speed(scenario, speed, index);
+  const Prediction prediction = simulate(scenario, calibration, 1);
+  const auto& predicted = prediction.points.at(0).buckets;
   std::vector<BucketComparison> comparison;
   const std::size_t count = std::min(predicted.size(), slowest->buckets.size());
   for (std::size_t i = 0; i < count; ++i) {
     BucketTimes measured = slowest->buckets[i];
     for (Time* time : {&measured.ready, &measured.launch, &measured.done}) {
-      *time = speed.normalised(*time, index);
+      if (!platform.network) *time = speed.normalised(*time, index);
     }
     comparison.push_back({static_cast<int>(i), predicted[i], measured});
   }

@@ -10,13 +10,15 @@
 
 namespace lockstep {
 
-/// The question that a run answered.
-Scenario scenario_of(const Run& run);
+/// The question that a run on `platform` answered.
+Scenario scenario_of(const Run& run, const PlatformOptions& platform);
 
 /// Each run beside what the simulator says about it, in groups: `cpu`; on GPUs `graph`, and eager
-/// steps as `device_bound` and `host_bound`. Runs that failed or hold no repeat are left out.
+/// steps as `device_bound` and `host_bound`; of several hosts, `hosts`. Runs that failed or hold no
+/// repeat are left out. `platform` is where they ran, by default the calibrated host.
 /// Throws InputError where the calibration cannot answer.
-Validation validate(const Calibration& calibration, const std::vector<Run>& runs);
+Validation validate(const Calibration& calibration, const std::vector<Run>& runs,
+                    const PlatformOptions& platform = {});
 
 /// Those of several visits as one: groups of the same name together.
 Validation merge(const std::vector<Validation>& validations);
@@ -25,11 +27,13 @@ Validation merge(const std::vector<Validation>& validations);
 bool counts(const ValidationPoint& point);
 
 /// Per bucket of a run on its slowest rank: when it was ready, launched and done, predicted and
-/// measured at the calibration's speed. Empty where the run recorded none.
+/// measured at the calibration's speed (over a network: both at the run's). Empty where the run
+/// recorded none.
 struct BucketComparison {
   int bucket = 0;
   BucketTimes predicted, measured;
 };
-std::vector<BucketComparison> compare_buckets(const Calibration& calibration, const Run& run);
+std::vector<BucketComparison> compare_buckets(const Calibration& calibration, const Run& run,
+                                              const PlatformOptions& platform = {});
 
 }  // namespace lockstep

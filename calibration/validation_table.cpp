@@ -54,8 +54,9 @@ std::string to_table(const Validation& validation) {
   return text;
 }
 
-std::string bucket_table(const Calibration& calibration, const Run& run) {
-  const std::vector<BucketComparison> buckets = compare_buckets(calibration, run);
+std::string bucket_table(const Calibration& calibration, const Run& run,
+                         const PlatformOptions& platform) {
+  const std::vector<BucketComparison> buckets = compare_buckets(calibration, run, platform);
   if (buckets.empty()) return "";
   std::string text =
       fmt::format("\n{}: buckets, predicted | measured | difference of the step\n", run.id);

@@ -5,6 +5,7 @@
 #include "sim/records/calibration.h"
 #include "sim/records/run.h"
 #include "sim/records/validation.h"
+#include "sim/scenario/scenario.h"
 
 namespace lockstep {
 
@@ -13,6 +14,7 @@ std::string to_table(const Validation& validation);
 
 /// For each bucket of a run: ready, launched, done; predicted, measured, and the differences as a
 /// share of the step. Empty where the run recorded no buckets.
-std::string bucket_table(const Calibration& calibration, const Run& run);
+std::string bucket_table(const Calibration& calibration, const Run& run,
+                         const PlatformOptions& platform = {});
 
 }  // namespace lockstep

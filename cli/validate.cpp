@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "sim/records/kind.h"
 #include "sim/records/run.h"
+#include "sim/scenario/scenario.h"
 
 namespace lockstep::cli {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 struct ValidateOptions {
   std::vector<std::string> files;
   std::string mean, worst, unstable;
-  std::string json;
+  std::string platform, json;
   bool timelines = false;
 };
 
@@ -71,12 +72,12 @@ Inputs read_inputs(const std::vector<std::string>& files) {
   return inputs;
 }
 
-std::string timelines(const Inputs& inputs) {
+std::string timelines(const Inputs& inputs, const PlatformOptions& platform) {
   std::string text;
   for (std::size_t i = 0; i < inputs.calibrations.size(); ++i) {
     for (const Run& run : inputs.runs[i]) {
       if (run.failure) continue;
-      text += bucket_table(inputs.calibrations[i], run);
+      text += bucket_table(inputs.calibrations[i], run, platform);
     }
   }
   return text;
@@ -87,13 +88,15 @@ ExitCode validate_files(const ValidateOptions& options) {
                       parse_percent("--worst", options.worst),
                       parse_percent("--unstable", options.unstable)};
   require_writable(options.json);
+  const PlatformOptions platform =
+      options.platform.empty() ? PlatformOptions{} : read_platform(options.platform);
   const Inputs inputs = read_inputs(options.files);
   std::vector<Validation> validations;
   for (std::size_t i = 0; i < inputs.calibrations.size(); ++i) {
-    validations.push_back(validate(inputs.calibrations[i], inputs.runs[i]));
+    validations.push_back(validate(inputs.calibrations[i], inputs.runs[i], platform));
     print(to_table(validations.back()));
   }
-  if (options.timelines) print(timelines(inputs));
+  if (options.timelines) print(timelines(inputs, platform));
   const Validation all = merge(validations);
   if (!options.json.empty()) write_validation(all, options.json);
   const std::vector<std::string> misses = check(all, bounds);
@@ -111,6 +114,11 @@ void add_validate(CLI::App& app, Action& action) {
       ->add_option("FILES", options->files,
                    "CALIBRATION RUN...: a calibration and runs of its visit; or several of both")
       ->required();
+  command
+      ->add_option("--platform", options->platform,
+                   "Where the runs were measured, when not on the calibrated host: YAML with a "
+                   "scenario's platform")
+      ->type_name("FILE");
   command->add_option("--mean", options->mean, "Largest mean error of a group")->type_name("2%");
   command->add_option("--worst", options->worst, "Largest error of a point")->type_name("6%");
   command->add_option("--unstable", options->unstable, "Largest share of unstable points")

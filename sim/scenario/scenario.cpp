@@ -204,6 +204,16 @@ Scenario read_scenario(const std::string& file, std::span<const std::string> ove
   return to_scenario(read_yaml(file), overrides);
 }
 
+PlatformOptions read_platform(const std::string& file) {
+  const ConfigNode root = read_yaml(file);
+  PlatformOptions platform;
+  Fields fields(root, "");
+  read_platform(fields.require("platform", "{network: {bandwidth: 1Gbit/s, latency: 20us}}"),
+                platform);
+  fields.finish();
+  return platform;
+}
+
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         std::span<const std::string> overrides) {
   return to_scenario(parse_yaml(text, file), overrides);

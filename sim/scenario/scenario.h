@@ -63,6 +63,9 @@ Scenario read_scenario(const std::string& file, std::span<const std::string> ove
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         std::span<const std::string> overrides = {});
 
+/// Reads a file that holds a scenario's `platform` alone: where runs were measured, for example.
+PlatformOptions read_platform(const std::string& file);
+
 /// Samples of worker `rank` of `workers`; shares of an uneven batch differ by at most one, the
 /// larger ones first.
 int batch_of(const Scenario& scenario, int workers, int rank);

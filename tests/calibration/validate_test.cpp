@@ -152,3 +152,23 @@ TEST_CASE("buckets are compared on the slowest rank") {
   CHECK_THAT(bucket_table(cpu_calibration(), run), Contains("-2.9 %"));  // -10 / 350
   CHECK(bucket_table(cpu_calibration(), run_of(2, {350})).empty());
 }
+
+TEST_CASE("over a network only the computing is taken back to the calibration's speed") {
+  // One worker a host, 1 GB/s and no latency. Predicted: 100 + 200 us of computing, then a ring
+  // over two hosts, which moves 2 (n - 1) / n S = S each way. At half the speed computing takes 600
+  // us and the ring what it took, so a measured step of 600 us + ring is exactly the predicted one.
+  const Calibration calibration = cpu_calibration();
+  PlatformOptions platform;
+  platform.devices_per_host = 1;
+  platform.network = NetworkOptions{Bandwidth{1'000'000'000}, Time{}};
+  const Time predicted =
+      validate(calibration, {run_of(2, {1000})}, platform).groups.at(0).points.at(0).predicted;
+  const Time ring = predicted - us(300);
+  REQUIRE(ring > Time{});
+  Run run = run_of(2, {1000});
+  run.repeats[0].speed_index = {us(200), us(200)};
+  run.repeats[0].step.p50 = us(600) + ring;
+  const Validation validation = validate(calibration, {run}, platform);
+  CHECK(validation.groups.at(0).name == "hosts");
+  CHECK(validation.groups.at(0).points.at(0).error == Approx(0).margin(1e-6));
+}
