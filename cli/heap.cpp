@@ -1,7 +1,7 @@
 #include "cli/heap.h"
 
-#include <cstdint>
 #include <cstdlib>  // defines __GLIBC__ where it is
+#include <memory>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -18,10 +18,12 @@ void prepare_heap() {
   mallopt(M_TRIM_THRESHOLD, 1024 * kMiB);
   // Grows the heap by one piece, of which nothing is touched before the kernel knows.
   void* piece = std::malloc(kPiece);
-  const auto begin = (reinterpret_cast<std::uintptr_t>(piece) + kHugePage - 1) & ~(kHugePage - 1);
-  std::free(piece);
+  void* begin = piece;
+  std::size_t room = kPiece;
+  begin = std::align(kHugePage, kPiece - kHugePage, begin, room);
   // A hint: where huge pages are off it fails, and nothing changes.
-  madvise(reinterpret_cast<void*>(begin), kPiece - kHugePage, MADV_HUGEPAGE);
+  if (begin != nullptr) madvise(begin, kPiece - kHugePage, MADV_HUGEPAGE);
+  std::free(piece);
 #endif
 }
 

@@ -25,9 +25,9 @@ int progress_fd() {
 std::vector<int> cores_of(const WorkerEnvironment& environment, const std::vector<int>& all,
                           int threads) {
   std::vector<int> cores;
-  for (int i = 0; i < threads; ++i) {
-    const auto place = static_cast<std::size_t>(environment.local_rank * threads + i);
-    cores.push_back(all[place % all.size()]);
+  const auto first = std::size_t(environment.local_rank) * std::size_t(threads);
+  for (std::size_t i = 0; i < std::size_t(threads); ++i) {
+    cores.push_back(all[(first + i) % all.size()]);
   }
   return cores;
 }

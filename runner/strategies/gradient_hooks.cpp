@@ -12,7 +12,7 @@ struct GradientHooks::Hook {
 };
 
 GradientHooks::GradientHooks(const std::vector<at::Tensor>& parameters,
-                             std::function<void(int)> ready) {
+                             const std::function<void(int)>& ready) {
   using torch::autograd::variable_list;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     auto accumulator = torch::autograd::impl::grad_accumulator(parameters[i]);

@@ -12,7 +12,7 @@ namespace lockstep::runner {
 /// its .grad(); until this object is gone.
 class GradientHooks {
  public:
-  GradientHooks(const std::vector<at::Tensor>& parameters, std::function<void(int)> ready);
+  GradientHooks(const std::vector<at::Tensor>& parameters, const std::function<void(int)>& ready);
   ~GradientHooks();
   GradientHooks(const GradientHooks&) = delete;
   GradientHooks& operator=(const GradientHooks&) = delete;

@@ -40,7 +40,7 @@ Calibration cpu_calibration() {
   return calibration;
 }
 
-Run run_of(int workers, std::vector<std::int64_t> medians_us) {
+Run run_of(int workers, const std::vector<std::int64_t>& medians_us) {
   Run run;
   run.id = "tiny-" + std::to_string(workers);
   run.calibration = "visit";

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <filesystem>
 
 #include "tests/catch.h"
@@ -79,8 +81,9 @@ TEST_CASE("the same bytes for any number of threads") {
   spill(at + "scenario.yaml", kScenario);
   lockstep_command("calibrate " + at + "measurement.json -o " + at + "calibration.json");
   for (const char* threads : {"1", "8"}) {
-    lockstep_command("simulate " + at + "scenario.yaml --threads " + threads + " --json " + at +
-                     threads + ".json");
+    const std::string out = fmt::format("{}{}.json", at, threads);
+    lockstep_command(
+        fmt::format("simulate {}scenario.yaml --threads {} --json {}", at, threads, out));
   }
   REQUIRE(!slurp(at + "1.json").empty());
   CHECK(slurp(at + "1.json") == slurp(at + "8.json"));
