@@ -45,4 +45,5 @@ for turn in 1 2 3; do
   cat "$out/turn$turn-rank0.log" "$out/pytorch$turn.log"
 done
 rm -f "$out"/turn*-rank[1-9].log
-tar -C "$out" -czf "$out/against_pytorch.tgz" --exclude=against_pytorch.tgz . && find "$out" -mindepth 1 -maxdepth 1 ! -name '*.tgz' ! -name machine.txt -exec rm -rf {} +
+tar -C "$out" -czf "$out/../against_pytorch.tgz" . && mv "$out/../against_pytorch.tgz" "$out/"
+find "$out" -mindepth 1 -maxdepth 1 ! -name "*.tgz" ! -name machine.txt -exec rm -rf {} +
