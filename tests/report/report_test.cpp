@@ -83,7 +83,7 @@ TEST_CASE("a table says what, how sure, and where the time goes", "[table]") {
   const std::string table = to_table(small_prediction());
   CHECK_THAT(table, StartsWith("a, \"b\"\nvgg11, weak scaling, calibration here\n"));
   // 3 % and 4 % make 5 %.
-  CHECK_THAT(table, Contains("2     32       ddp    10.00  9.00  12.00  5.0%"));
+  CHECK_THAT(table, Contains("2     32       ddp    10.00  9.00  10.00  12.00  5.0%"));
   CHECK_THAT(table, Contains("6400      1.80         90%  extrapolated\n"));
   CHECK_THAT(table, Contains("95%      host\n"));
 }
