@@ -3,12 +3,12 @@
 
 tidy.py BUILD [--mark]
 
-A file that includes LibTorch takes half a minute, so files of runner/ and tests/runner/ are skipped
-when nothing that decides the outcome has changed since they were last found clean: the file, the
-headers of the project that it includes, .clang-tidy, the pinned LibTorch and the version of clang-tidy.
-What was found clean is remembered by the hash of these: in ~/.cache/lockstep/tidy on this machine, and
-in .ci/tidied.txt for every machine; --mark writes the latter, to be committed. A hash that is missing
-there costs time only.
+A file is skipped when nothing that decides the outcome has changed since it was last found clean: the
+file, the headers of the project that it includes, .clang-tidy, the pinned LibTorch and the version of
+clang-tidy. What was found clean is remembered by the hash of these in ~/.cache/lockstep/tidy on this
+machine. A file that includes LibTorch takes half a minute, so those of runner/ and tests/runner/ are
+remembered for every machine too, in .ci/tidied.txt; --mark writes it, to be committed. A hash that is
+missing costs time only.
 """
 import concurrent.futures
 import hashlib
@@ -48,22 +48,20 @@ def key(file, version):
 
 
 def tidy(build, file, version, marked):
-    """Returns (file, its key, seconds or None when known to be clean, output when not clean)."""
+    """Returns (file, its hash, seconds or None when known to be clean, output when not clean)."""
     name = str(file.relative_to(PROJECT))
-    remembered = None
-    if name.startswith(("runner/", "tests/runner/")):
-        remembered = CACHE / key(file, version)
-        if remembered.name in marked or remembered.exists():
-            remembered.touch()
-            return name, remembered.name, None, ""
+    remembered = CACHE / key(file, version)
+    if remembered.name in marked or remembered.exists():
+        remembered.touch()
+        return name, remembered.name, None, ""
     start = time.monotonic()
     # -w: the compiler has judged its own warnings already; some of its options clang does not know.
     run = subprocess.run([TIDY, "-p", build, "--quiet", "--extra-arg=-w", file], stdin=subprocess.DEVNULL,
                          capture_output=True, text=True, check=False)
-    if run.returncode == 0 and remembered:
+    if run.returncode == 0:
         remembered.touch()
     output = "" if run.returncode == 0 else run.stdout + run.stderr
-    return name, remembered and remembered.name, time.monotonic() - start, output
+    return name, remembered.name, time.monotonic() - start, output
 
 
 def main():
@@ -87,7 +85,7 @@ def main():
                 lambda f: tidy(build, f, version, marked), order):
             known += seconds is None
             bad += bool(output)
-            if hashed and not output:
+            if not output and name.startswith(("runner/", "tests/runner/")):
                 clean.append(f"{hashed} {name}\n")
             print(f"{name}: " + ("unchanged" if seconds is None else f"{seconds:.1f} s"), flush=True)
             if output:
