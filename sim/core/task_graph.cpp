@@ -151,6 +151,8 @@ std::string_view to_string(TaskKind kind) {
       return "bucket_copy";
     case TaskKind::collective:
       return "collective";
+    case TaskKind::reduce:
+      return "reduce";
     case TaskKind::optimizer:
       return "optimizer";
     case TaskKind::input:
@@ -167,6 +169,12 @@ std::string_view to_string(CollectiveKind kind) {
       return "all_reduce";
     case CollectiveKind::broadcast:
       return "broadcast";
+    case CollectiveKind::gather:
+      return "gather";
+    case CollectiveKind::scatter:
+      return "scatter";
+    case CollectiveKind::reduce:
+      return "reduce";
   }
   return "?";
 }

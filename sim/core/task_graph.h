@@ -23,6 +23,7 @@ enum class TaskKind : std::uint8_t {
   backward,
   bucket_copy,  ///< gradients into or out of a bucket
   collective,   ///< rendezvous and transfer; its time comes from Program-independent `Collective`
+  reduce,       ///< gradients of other workers, added by the worker itself
   optimizer,
   input,  ///< loading or copying a batch
   mark,   ///< an event recorded in a stream, or a synchronisation: no work of its own
@@ -57,7 +58,17 @@ struct Program {
   bool operator==(const Program&) const = default;
 };
 
-enum class CollectiveKind : std::uint8_t { all_reduce, broadcast };
+enum class CollectiveKind : std::uint8_t { all_reduce, broadcast, gather, scatter, reduce };
+
+/// How the ranks exchange messages where a collective runs step by step.
+enum class Algorithm : std::uint8_t {
+  ring,                ///< all-reduce; a broadcast goes down the chain
+  gloo_ring,           ///< all-reduce as Gloo does it: chunks in segments, two steps under way
+  recursive_doubling,  ///< all-reduce: everybody's array, log2(n) times
+  halving_doubling,    ///< all-reduce: halves of halves, and back
+  tree,                ///< binomial: all-reduce, broadcast, reduce
+  root,                ///< all at once to or from rank 0: gather, scatter, broadcast, reduce
+};
 
 /// What a step of a collective costs beside what its links say: latency and bandwidth as they are
 /// at the size of its messages.
@@ -69,12 +80,14 @@ struct StepCost {
   Bytes segment = {};  ///< a broadcast goes down the chain in pieces of this; zero: in one piece
 };
 
-/// One collective of an iteration, over all workers of the graph. Every worker's program holds one
-/// task that refers to it, on its communication lane.
+/// One collective of an iteration, over all workers of the graph. Bytes are one rank's array: a
+/// gather brings n of them to rank 0, a scatter takes n of them from there. Every worker's program
+/// holds one task that refers to it, on its communication lane.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Bytes bytes = {};
-  Time duration = {};     ///< from the last launch to the end, alone; unused when expanded
+  Time duration = {};  ///< from the last launch to the end, alone; unused when expanded
+  Algorithm algorithm = Algorithm::ring;
   bool expanded = false;  ///< run step by step over the links of EngineOptions::network
   StepCost step = {};     ///< unused unless expanded
 };

@@ -12,6 +12,20 @@ namespace lockstep {
 
 inline constexpr std::string_view kBasisNames[] = {"measured", "interpolated", "extrapolated"};
 inline constexpr std::string_view kSyncNames[] = {"step", "none"};
+inline constexpr std::string_view kComputeNames[] = {"real", "replay"};
+inline constexpr std::string_view kStepPartNames[] = {"step", "input", "forward", "backward"};
+
+/// A field that older records lack; its default stands for what they were.
+template <class Io, class F>
+void newer(Io& io, std::string_view key, F field) {
+  if constexpr (Io::kReading) {
+    if (!io.has(key)) return;
+  }
+  field();
+}
+
+/// Bytes a second.
+inline constexpr Range kLinkRates{0, 8e12};
 
 template <class Io>
 void describe(Io& io, Described<Io, GpuInfo>& gpu) {

@@ -23,6 +23,20 @@ void describe(Io& io, Described<Io, StrategyOptions>& strategy) {
 }
 
 template <class Io>
+void describe(Io& io, Described<Io, InjectedStraggler>& straggler) {
+  io.field("rank", straggler.rank);
+  io.field("factor", straggler.factor, Range{1, 1e6});
+  io.field("delay_ns", straggler.delay);
+  io.name("part", straggler.part, kStepPartNames);
+}
+
+template <class Io>
+void describe(Io& io, Described<Io, SlowLink>& slow) {
+  io.field("host", slow.host);
+  io.field("bytes_per_second", slow.link.bytes_per_second, kLinkRates);
+}
+
+template <class Io>
 void describe(Io& io, Described<Io, RunRank>& rank) {
   io.field("rank", rank.rank);
   io.field("device", rank.device);
@@ -119,9 +133,17 @@ void describe_run(Io& io, Record& run, Samples& samples) {
   io.field("precision", run.precision);
   io.name("sync", run.sync, kSyncNames);
   io.field("graph", run.graph);
+  newer(io, "compute", [&] { io.name("compute", run.compute, kComputeNames); });
+  newer(io, "hosts", [&] { io.field("hosts", run.hosts, kAtLeastOne); });
+  newer(io, "emulated", [&] { io.field("emulated", run.emulated); });
+  newer(io, "link_bytes_per_second",
+        [&] { io.field("link_bytes_per_second", run.link.bytes_per_second, kLinkRates); });
+  newer(io, "slow_links", [&] { io.field("slow_links", run.slow_links); });
+  newer(io, "stragglers", [&] { io.field("stragglers", run.stragglers); });
   io.group("dataset", [&](auto& dataset) {
     dataset.field("name", run.dataset);
     dataset.field("samples", run.dataset_samples);
+    newer(dataset, "loaders", [&] { dataset.field("loaders", run.loaders); });
   });
   io.field("stable", run.stable);
   io.list("repeats", run.repeats,

@@ -15,7 +15,7 @@ struct Quantiles {
   bool operator==(const Quantiles&) const = default;
 };
 
-/// Names of strategies as in the design page: "single", "ddp".
+/// Names of strategies as in the design page: "single", "gather_scatter", "all_reduce", "ddp".
 struct StrategyOptions {
   std::string kind = "single";
   Bytes bucket_cap{25 * 1024 * 1024};
@@ -25,6 +25,29 @@ struct StrategyOptions {
 };
 
 enum class Sync { step, none };
+
+/// Replayed: a worker waits as long as its profile says instead of computing; everything else, the
+/// communication above all, is real.
+enum class Compute { real, replay };
+
+/// A part of a step; `step` is before all others.
+enum class StepPart { step, input, forward, backward };
+
+/// One worker that was made slower than it is, on purpose.
+struct InjectedStraggler {
+  int rank = 0;
+  double factor = 1;  ///< on the time of its forward, backward and optimizer
+  Time delay;         ///< in every step, at the beginning of `part`
+  StepPart part = StepPart::step;
+  bool operator==(const InjectedStraggler&) const = default;
+};
+
+/// A host whose link has another rate than those of the others.
+struct SlowLink {
+  int host = 0;
+  Bandwidth link;
+  bool operator==(const SlowLink&) const = default;
+};
 
 /// One bucket of one rank in one step, from the start of that step.
 struct BucketTimes {
@@ -78,8 +101,15 @@ struct Run {
   std::string precision = "fp32";
   Sync sync = Sync::step;
   bool graph = false;
+  Compute compute = Compute::real;
+  int hosts = 1;          ///< that the workers were spread over, evenly, rank by rank
+  bool emulated = false;  ///< the hosts were parts of one machine, whose cores they shared
+  Bandwidth link;         ///< of each host, each way, as its user states it; zero: not stated
+  std::vector<SlowLink> slow_links;
+  std::vector<InjectedStraggler> stragglers;
   std::string dataset = "synthetic";
   std::int64_t dataset_samples = 0;
+  int loaders = 0;     ///< threads of a worker that load batches ahead; 0: it loads them itself
   bool stable = true;  ///< false: drift inside a block that normalising cannot correct
   std::vector<RunRepeat> repeats;
   std::vector<RunRank> ranks;
