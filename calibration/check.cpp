@@ -32,6 +32,7 @@ std::vector<std::string> check(const Validation& validation, const Bounds& bound
       misses.push_back(above(group, "worst", group.worst_error, *bounds.worst));
     }
   }
+  if (bounds.unstable && several == 0) misses.push_back("no point with several workers to check");
   if ((bounds.mean || bounds.worst) && counted == 0) {
     misses.push_back("no stable point with several workers to check");
   }

@@ -70,7 +70,7 @@ ValidationPoint compare(const Run& run, const ResultPoint& predicted,
   point.measured_normalised = median(normal);
   const double center = point.measured_normalised.seconds();
   if (center <= 0) {
-    throw InputError({}, run.id, "its steps take no time", "measure it again");
+    throw InputError({}, "", "its steps take no time", "measure it again");
   }
   const auto [least, most] = std::ranges::minmax(normal);
   point.repeat_spread = (most - least).seconds() / center;
@@ -134,11 +134,15 @@ Validation validate(const Calibration& calibration, const std::vector<Run>& runs
   validation.calibration = calibration.id;
   for (const Run& run : runs) {
     if (run.failure || run.repeats.empty()) continue;
-    const Scenario scenario = scenario_of(run, platform);
-    const ResultPoint point = simulate(scenario, calibration, 1).points.at(0);
-    group_named(validation, group_of(calibration, run, point, platform))
-        .points.push_back(
-            compare(run, point, normalised(run, scenario, point, calibration, speed)));
+    try {
+      const Scenario scenario = scenario_of(run, platform);
+      const ResultPoint point = simulate(scenario, calibration, 1).points.at(0);
+      group_named(validation, group_of(calibration, run, point, platform))
+          .points.push_back(
+              compare(run, point, normalised(run, scenario, point, calibration, speed)));
+    } catch (const InputError& error) {
+      throw error.within(fmt::format("run {}", run.id));
+    }
   }
   finish(validation);
   return validation;
@@ -159,7 +163,7 @@ Validation merge(const std::vector<Validation>& validations) {
 
 std::vector<BucketComparison> compare_buckets(const Calibration& calibration, const Run& run,
                                               const PlatformOptions& platform) {
-  if (run.ranks.empty() || run.repeats.empty()) return {};
+  if (run.ranks.empty() || run.repeats.empty() || run.sync == Sync::none) return {};
   const auto slowest = std::ranges::max_element(run.ranks, {}, &RunRank::step);
   const Speed speed(calibration.reference, calibration.origin.machine);
   const SpeedIndex& index = run.repeats.front().speed_index;

@@ -28,7 +28,8 @@ bool counts(const ValidationPoint& point);
 
 /// Per bucket of a run on its slowest rank: when it was ready, launched and done, predicted and
 /// measured at the calibration's speed (over a network: both at the run's). Empty where the run
-/// recorded none.
+/// recorded none, and where its steps were not synchronised: buckets are only recorded in
+/// synchronised steps, of their own.
 struct BucketComparison {
   int bucket = 0;
   BucketTimes predicted, measured;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "calibration/robust.h"
 #include "calibration/validate.h"
 
 namespace lockstep {
@@ -56,13 +57,26 @@ std::string to_table(const Validation& validation) {
 
 std::string bucket_table(const Calibration& calibration, const Run& run,
                          const PlatformOptions& platform) {
+  if (run.sync == Sync::none) {
+    const bool recorded =
+        std::ranges::any_of(run.ranks, [](const RunRank& rank) { return !rank.buckets.empty(); });
+    return recorded ? fmt::format(
+                          "\n{}: no buckets: they were recorded in synchronised steps, the "
+                          "prediction is of others\n",
+                          run.id)
+                    : "";
+  }
   const std::vector<BucketComparison> buckets = compare_buckets(calibration, run, platform);
   if (buckets.empty()) return "";
-  std::string text =
-      fmt::format("\n{}: buckets, predicted | measured | difference of the step\n", run.id);
+  std::vector<Time> steps;
+  for (const RunRepeat& repeat : run.repeats) steps.push_back(repeat.step.p50);
+  const double step = std::max(1e-12, median(steps).seconds());
+  std::string text = fmt::format(
+      "\n{}: buckets, predicted | measured | difference of the step\n"
+      "  measured in steps of their own, not in those that were timed\n",
+      run.id);
   text += fmt::format("  {:>3} {:>10} {:>32} {:>32} {:>32}\n", "", "bytes", "ready", "launched",
                       "done");
-  const double step = std::max(1e-12, run.repeats.front().step.p50.seconds());
   const auto cell = [step](Time predicted, Time measured) {
     return fmt::format("{:>10} |{:>10} |{:>+6.1f} %", to_string(predicted), to_string(measured),
                        (predicted - measured).seconds() / step * 100);

@@ -15,7 +15,7 @@ struct CalibrateOptions {
 };
 
 ExitCode calibrate_files(const CalibrateOptions& options) {
-  require_writable(options.out);
+  check_files(options.measurements, {{options.out}});
   std::vector<Measurement> measurements;
   for (const std::string& file : options.measurements) {
     measurements.push_back(read_measurement(file));

@@ -1,5 +1,4 @@
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 
 #include "cli/commands.h"
@@ -16,7 +15,6 @@ void run_measure(const std::vector<std::string>& arguments) {
   const auto beside = program_folder() / "lockstep-measure";
   std::error_code error;
   const bool there = std::filesystem::exists(beside, error);
-  std::signal(SIGPIPE, SIG_DFL);  // an ignored signal would stay ignored
   become(there ? beside.string() : "lockstep-measure", arguments);
   if (errno == ENOENT) {
     throw RunError(

@@ -1,5 +1,4 @@
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -33,12 +32,14 @@ std::string python() {
   const bool is_named = named != nullptr && *named != '\0';  // make exports it empty
   const fs::path environment = is_named ? fs::path(named) : fs::path(LOCKSTEP_SOURCE_DIR) / ".venv";
   const fs::path python = environment / "bin" / "python";
-  return fs::exists(python) ? python.string() : "python3";
+  std::error_code error;
+  return fs::exists(python, error) ? python.string() : "python3";
 }
 
 ExitCode plot_files(const PlotOptions& options) {
   for (const std::string& file : options.records) {
-    if (!fs::exists(file)) {
+    std::error_code error;
+    if (!fs::exists(file, error)) {
       throw InputError({file, 0, 0, ""}, "", "there is no such file",
                        "give results, validations or runs");
     }
@@ -50,7 +51,6 @@ ExitCode plot_files(const PlotOptions& options) {
   std::vector<std::string> arguments{"-m", "lockstep_plots"};
   arguments.insert(arguments.end(), options.records.begin(), options.records.end());
   arguments.insert(arguments.end(), {"-o", options.out});
-  std::signal(SIGPIPE, SIG_DFL);
   const std::string interpreter = python();
   become(interpreter, arguments);
   throw RunError(interpreter + " cannot be started (" + std::strerror(errno) +

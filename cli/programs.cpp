@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <csignal>
+
 namespace lockstep::cli {
 
 std::filesystem::path program_folder() {
@@ -16,6 +18,7 @@ void become(const std::string& program, const std::vector<std::string>& argument
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  for (const int ignored : {SIGPIPE, SIGXFSZ}) std::signal(ignored, SIG_DFL);  // else it stays
   ::execvp(program.c_str(), pointers.data());
 }
 

@@ -1,3 +1,6 @@
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <string>
@@ -6,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "sim/scenario/fields.h"
 
 namespace lockstep::cli {
 namespace {
@@ -34,6 +38,18 @@ ExitCode answer(const CLI::App& app, const CLI::ParseError& request) {
   return ExitCode::bad_input;
 }
 
+/// The parser would only say that a subcommand is missing.
+void refuse_unknown_command(const CLI::App& app, int argc, const char* const* argv) {
+  if (argc < 2 || *argv[1] == '\0' || *argv[1] == '-') return;
+  std::vector<std::string> known;
+  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
+  if (std::ranges::find(known, argv[1]) != known.end()) return;
+  const std::string meant = nearest_word(argv[1], known);
+  throw InputError(
+      {}, "", fmt::format("'{}' is no command", std::string(argv[1]).substr(0, 40)),
+      meant.empty() ? "see lockstep --help" : fmt::format("did you mean '{}'?", meant));
+}
+
 ExitCode parse_and_run(int argc, const char* const* argv) {
   // Every flag after `measure` is lockstep-measure's own, --help included.
   if (argc >= 2 && std::string_view(argv[1]) == "measure") {
@@ -49,6 +65,7 @@ ExitCode parse_and_run(int argc, const char* const* argv) {
   add_simulate(app, action);
   add_validate(app, action);
   add_plot(app, action);
+  refuse_unknown_command(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& request) {
@@ -62,8 +79,8 @@ ExitCode parse_and_run(int argc, const char* const* argv) {
 }  // namespace
 
 ExitCode run(int argc, const char* const* argv) {
-  // A reader that goes away shows as a failed write, not as a signal.
-  std::signal(SIGPIPE, SIG_IGN);
+  // A reader that goes away and a limit on files show as failed writes, not as signals.
+  for (const int ignored : {SIGPIPE, SIGXFSZ}) std::signal(ignored, SIG_IGN);
   try {
     return parse_and_run(argc, argv);
   } catch (const InputError& error) {

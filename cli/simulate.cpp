@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "sim/core/files.h"
 #include "sim/records/calibration.h"
 #include "sim/records/result.h"
@@ -36,16 +37,40 @@ std::string next_steps(const SimulateOptions& options) {
   return text;
 }
 
-ExitCode simulate_scenario(const SimulateOptions& options) {
-  for (const auto* path : {&options.json, &options.csv, &options.trace}) require_writable(*path);
-  const Scenario scenario = read_scenario(options.scenario, options.overrides);
-  const Calibration calibration = read_calibration(scenario.calibration);
-  const Prediction prediction = simulate(scenario, calibration, options.threads);
-  if (!options.trace.empty()) {
-    const int most = *std::ranges::max_element(scenario.workers);
-    const NamedTimeline timeline{"simulated", simulate_step(scenario, calibration, most)};
-    write_file(options.trace, to_chrome_trace({&timeline, 1}));
+struct Answer {
+  Prediction prediction;
+  std::string trace;  ///< empty unless asked for
+};
+
+/// What is wrong with the question only the calibration's answer shows: the scenario's place is
+/// added then.
+Answer answer(const Scenario& scenario, const Calibration& calibration,
+              const SimulateOptions& options) {
+  try {
+    Progress progress("simulating", "points", scenario.workers.size() + 1);  // and the baseline
+    Answer answer;
+    answer.prediction =
+        simulate(scenario, calibration, options.threads, [&] { progress.advance(); });
+    if (!options.trace.empty()) {
+      const int most = *std::ranges::max_element(scenario.workers);
+      const NamedTimeline timeline{"simulated", simulate_step(scenario, calibration, most)};
+      answer.trace = to_chrome_trace({&timeline, 1});
+    }
+    return answer;
+  } catch (const InputError& error) {
+    if (!error.location().file.empty()) throw;
+    throw error.within(to_string(place_of(scenario, error.key())));
   }
+}
+
+ExitCode simulate_scenario(const SimulateOptions& options) {
+  const std::vector<std::string> outputs{options.json, options.csv, options.trace};
+  check_files({{options.scenario}}, outputs);
+  const Scenario scenario = read_scenario(options.scenario, options.overrides);
+  check_files({{scenario.calibration}}, outputs);
+  const Calibration calibration = read_calibration(scenario.calibration);
+  const auto [prediction, trace] = answer(scenario, calibration, options);
+  if (!options.trace.empty()) write_file(options.trace, trace);
   if (!options.csv.empty()) write_file(options.csv, to_csv(prediction));
   if (!options.json.empty()) write_result(prediction, options.json);
   print(to_table(prediction) + next_steps(options));

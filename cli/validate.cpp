@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <optional>
@@ -48,6 +49,11 @@ Inputs read_inputs(const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     if (record_kind(file) == "calibration") {
       inputs.calibrations.push_back(read_calibration(file));
+      const std::string& id = inputs.calibrations.back().id;
+      if (std::ranges::count(inputs.calibrations, id, &Calibration::id) > 1) {
+        throw InputError({file, 0, 0, ""}, "", fmt::format("calibration \"{}\" is given twice", id),
+                         "each belongs to a visit of its own");
+      }
     } else {
       run_files.push_back(file);
     }
@@ -66,9 +72,21 @@ Inputs read_inputs(const std::vector<std::string>& files) {
                          fmt::format("belongs to calibration \"{}\"", run.calibration),
                          "a run is compared with the calibration of its own visit");
       }
+      if (std::ranges::find(inputs.runs[i], run.id, &Run::id) != inputs.runs[i].end()) {
+        throw InputError({file, 0, 0, ""}, run.id, "this run is given twice",
+                         "it would count twice: name each file once");
+      }
       inputs.runs[i].push_back(std::move(run));
     }
   }
+  return inputs;
+}
+
+/// Everything that is read: of each record of runs, the samples beside it too.
+std::vector<std::string> inputs_of(const ValidateOptions& options) {
+  std::vector<std::string> inputs = options.files;
+  for (const std::string& file : options.files) inputs.push_back(samples_file(file));
+  if (!options.platform.empty()) inputs.push_back(options.platform);
   return inputs;
 }
 
@@ -87,7 +105,7 @@ ExitCode validate_files(const ValidateOptions& options) {
   const Bounds bounds{parse_percent("--mean", options.mean),
                       parse_percent("--worst", options.worst),
                       parse_percent("--unstable", options.unstable)};
-  require_writable(options.json);
+  check_files(inputs_of(options), {{options.json}});
   const PlatformOptions platform =
       options.platform.empty() ? PlatformOptions{} : read_platform(options.platform);
   const Inputs inputs = read_inputs(options.files);

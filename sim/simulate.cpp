@@ -46,12 +46,18 @@ EngineOptions engine_options(const Scenario& scenario, const Calibration& calibr
   return options;
 }
 
-/// Durations of the steady steps: from the end of one on its last worker to that of the next.
-std::vector<Time> steady_steps(const EngineResult& result) {
+/// When each step ended on its last worker.
+std::vector<Time> step_ends(const EngineResult& result) {
   std::vector<Time> ends(result.step_end.front().size());
   for (const std::vector<Time>& worker : result.step_end) {
     for (std::size_t k = 0; k < ends.size(); ++k) ends[k] = std::max(ends[k], worker[k]);
   }
+  return ends;
+}
+
+/// Durations of the steady steps: from the end of one to that of the next.
+std::vector<Time> steady_steps(const EngineResult& result) {
+  const std::vector<Time> ends = step_ends(result);
   std::vector<Time> steps;
   for (std::size_t k = 1; k < ends.size(); ++k) steps.push_back(ends[k] - ends[k - 1]);
   return steps;
@@ -63,16 +69,12 @@ bool settled(const EngineResult& result) {
          steps.back() == steps[steps.size() - 3];
 }
 
-/// Without noise a few iterations tell what all are like.
-EngineResult run_undisturbed(const TaskGraph& graph, EngineOptions options) {
-  constexpr std::uint32_t kEnough = 8;
-  const std::uint32_t asked = options.iterations;
-  options.record_spans = true;
-  options.iterations = std::min(asked, kEnough);
-  EngineResult result = run(graph, options);
-  if (options.iterations == asked || settled(result)) return result;
-  options.iterations = asked;
-  return run(graph, options);
+std::uint32_t slowest_worker(const EngineResult& result) {
+  std::uint32_t slowest = 0;
+  for (std::uint32_t w = 1; w < result.step_end.size(); ++w) {
+    if (result.step_end[w].back() > result.step_end[slowest].back()) slowest = w;
+  }
+  return slowest;
 }
 
 std::size_t tasks_per_iteration(const TaskGraph& graph) {
@@ -83,39 +85,28 @@ std::size_t tasks_per_iteration(const TaskGraph& graph) {
   return tasks;
 }
 
-struct Steps {
-  std::vector<Time> steady;
-  EngineResult recorded;  ///< with spans: all iterations, or the first of them
-};
-
-/// Spans of large runs would not fit: they are kept for as many of the first iterations as do. The
-/// generator's draws do not depend on how many iterations follow.
-Steps run_steps(const TaskGraph& graph, EngineOptions options, bool noise) {
+/// A run with the spans of all workers; of a large one, where they would not fit, those of the
+/// worker that is the slowest after some iterations.
+EngineResult run_with_spans(const TaskGraph& graph, EngineOptions options) {
   constexpr std::size_t kMostSpans = 1'000'000;
-  constexpr std::uint32_t kLeastRecorded = 3;
-  Steps steps;
-  if (!noise) {
-    steps.recorded = run_undisturbed(graph, options);
-    steps.steady = steady_steps(steps.recorded);
-    return steps;
+  constexpr std::uint32_t kSome = 3;
+  if (tasks_per_iteration(graph) * options.iterations > kMostSpans) {
+    EngineOptions few = options;
+    few.iterations = std::min(options.iterations, kSome);
+    options.spans_of = slowest_worker(run(graph, few));
   }
-  const std::size_t fitting = kMostSpans / std::max<std::size_t>(1, tasks_per_iteration(graph));
-  const auto recorded = static_cast<std::uint32_t>(
-      std::clamp<std::size_t>(fitting, kLeastRecorded, options.iterations));
-  if (recorded < options.iterations) steps.steady = steady_steps(run(graph, options));
   options.record_spans = true;
-  options.iterations = std::min(recorded, options.iterations);
-  steps.recorded = run(graph, options);
-  if (steps.steady.empty()) steps.steady = steady_steps(steps.recorded);
-  return steps;
+  return run(graph, options);
 }
 
-std::uint32_t slowest_worker(const EngineResult& result) {
-  std::uint32_t slowest = 0;
-  for (std::uint32_t w = 1; w < result.step_end.size(); ++w) {
-    if (result.step_end[w].back() > result.step_end[slowest].back()) slowest = w;
-  }
-  return slowest;
+/// Without noise a few iterations tell what all are like.
+EngineResult run_steps(const TaskGraph& graph, const EngineOptions& options, bool noise) {
+  constexpr std::uint32_t kEnough = 8;
+  if (noise || options.iterations <= kEnough) return run_with_spans(graph, options);
+  EngineOptions few = options;
+  few.iterations = kEnough;
+  EngineResult result = run_with_spans(graph, few);
+  return settled(result) ? result : run_with_spans(graph, options);
 }
 
 int total_batch(const Scenario& scenario, int workers) {
@@ -128,15 +119,16 @@ ResultPoint simulate_point(const Scenario& scenario, const Calibration& calibrat
   const ReducedRun reduced = reduce_symmetric(compile(point.workload, Phase::steady),
                                               engine_options(scenario, calibration, point));
   const TaskGraph& graph = reduced.graph;
-  const Steps steps = run_steps(graph, reduced.options, noise);
-  const std::uint32_t slowest = slowest_worker(steps.recorded);
-  const StepParts parts = mean_parts(break_down(graph, steps.recorded, slowest), 1);
+  const EngineResult ran = run_steps(graph, reduced.options, noise);
+  const std::vector<Time> steps = steady_steps(ran);
+  const std::uint32_t slowest = ran.spans_of.value_or(slowest_worker(ran));
+  const StepParts parts = mean_parts(break_down(graph, ran, slowest, step_ends(ran)), 1);
 
   ResultPoint result;
   result.workers = workers;
   result.batch_per_worker = batch_of(scenario, workers, 0);
   result.strategy = point.workload.strategy.kind;
-  result.step = quantiles(steps.steady);
+  result.step = quantiles(steps);
   result.basis =
       std::max(point.basis, collective_basis(scenario, calibration, workers, graph.collectives));
   result.throughput = total_batch(scenario, workers) / result.step.mean.seconds();
@@ -144,9 +136,9 @@ ResultPoint simulate_point(const Scenario& scenario, const Calibration& calibrat
   const Time step = parts.breakdown.step();
   result.host_busy = step > Time{} ? parts.host_busy.seconds() / step.seconds() : 0;
   result.host_bound = result.host_busy >= kHostBound;
-  result.buckets = bucket_times(graph, steps.recorded, slowest);
+  result.buckets = bucket_times(graph, ran, slowest);
   result.uncertainty = uncertainty(calibration, point.workload.profiles.front(), parts.breakdown);
-  result.uncertainty.drawn = relative_spread(steps.steady);
+  result.uncertainty.drawn = relative_spread(steps);
   return result;
 }
 
@@ -194,7 +186,8 @@ void for_each_index(std::size_t count, unsigned threads, const Body& body) {
 
 }  // namespace
 
-Prediction simulate(const Scenario& scenario, const Calibration& calibration, unsigned threads) {
+Prediction simulate(const Scenario& scenario, const Calibration& calibration, unsigned threads,
+                    const std::function<void()>& after_point) {
   Prediction prediction;
   prediction.scenario = scenario.name;
   prediction.model = scenario.model;
@@ -211,6 +204,7 @@ Prediction simulate(const Scenario& scenario, const Calibration& calibration, un
     prediction.points[at] = at == workers.size()
                                 ? simulate_baseline(scenario, calibration)
                                 : simulate_point(scenario, calibration, workers[at]);
+    if (after_point) after_point();
   });
   const double alone = prediction.points.back().throughput;
   prediction.points.pop_back();

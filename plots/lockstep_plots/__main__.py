@@ -31,10 +31,10 @@ def main(arguments=None):
         files = _draw(records, options.title)
         write_all(options.output, files)
     except InputError as error:
-        print(error, file=sys.stderr)
+        print(f"lockstep: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"{options.output}: writing failed: {error.strerror or error}; nothing was changed",
+        print(f"lockstep: {options.output}: writing failed: {error.strerror or error}; nothing was changed",
               file=sys.stderr)
         return 3
     except KeyboardInterrupt:

@@ -34,10 +34,11 @@ class StepSums {
 /// Walks along the compute lane and puts a name to every moment.
 class Classifier {
  public:
-  Classifier(const WorkerSpans& view, std::vector<StepParts>& steps)
-      : view_(view), steps_(steps), sums_(view.step_end()) {}
+  Classifier(const WorkerSpans& view, const std::vector<Time>& ends, std::vector<StepParts>& steps)
+      : view_(view), steps_(steps), sums_(ends) {}
 
   void busy(Time from, Time to) { add(from, to, &Breakdown::compute); }
+  void waiting(Time from, Time to) { add(from, to, &Breakdown::waiting); }
 
   /// The lane is empty until `to`; its next task was issued and its batch there at the times given.
   void gap(Time from, Time to, Time issued, Time input) {
@@ -76,8 +77,8 @@ class Classifier {
 
 /// Communication beside busy stretches of the compute lane, both in order.
 void add_hidden(const WorkerSpans& view, const std::vector<std::pair<Time, Time>>& busy,
-                std::vector<StepParts>& steps) {
-  StepSums sums(view.step_end());
+                const std::vector<Time>& ends, std::vector<StepParts>& steps) {
+  StepSums sums(ends);
   std::size_t next = 0;
   for (std::size_t c = 0; c < view.collectives(); ++c) {
     const CollectiveSpan& span = view.collective(c);
@@ -89,9 +90,11 @@ void add_hidden(const WorkerSpans& view, const std::vector<std::pair<Time, Time>
   }
 }
 
-void add_host(const WorkerSpans& view, const Program& program, std::vector<StepParts>& steps) {
+void add_host(const WorkerSpans& view, const std::vector<Time>& ends,
+              std::vector<StepParts>& steps) {
   constexpr auto kHost = static_cast<std::size_t>(Lane::host);
-  StepSums sums(view.step_end());
+  const Program& program = view.program();
+  StepSums sums(ends);
   for (std::size_t iteration = 0; iteration < steps.size(); ++iteration) {
     for (std::uint32_t t = program.lane_begin[kHost]; t < program.lane_begin[kHost + 1]; ++t) {
       const TaskSpan& span = view.task(iteration, t);
@@ -122,13 +125,18 @@ Arrivals arrivals(const WorkerSpans& view, const Predecessors& before, std::size
 
 std::vector<StepParts> break_down(const TaskGraph& graph, const EngineResult& result,
                                   std::uint32_t worker) {
+  return break_down(graph, result, worker, result.step_end[worker]);
+}
+
+std::vector<StepParts> break_down(const TaskGraph& graph, const EngineResult& result,
+                                  std::uint32_t worker, const std::vector<Time>& ends) {
   constexpr auto kCompute = static_cast<std::size_t>(Lane::compute);
   const WorkerSpans view(graph, result, worker);
   const Program& program = view.program();
   const Predecessors before(program);
   std::vector<StepParts> steps(view.iterations());
   std::vector<std::pair<Time, Time>> busy;
-  Classifier classify(view, steps);
+  Classifier classify(view, ends, steps);
   Time now;
   for (std::size_t iteration = 0; iteration < steps.size(); ++iteration) {
     for (std::uint32_t t = program.lane_begin[kCompute]; t < program.lane_begin[kCompute + 1];
@@ -143,25 +151,36 @@ std::vector<StepParts> break_down(const TaskGraph& graph, const EngineResult& re
   }
   // After the last compute task of all there is nothing left to issue.
   classify.gap(now, view.step_end().back(), view.step_end().back(), Time{});
-  add_hidden(view, busy, steps);
-  add_host(view, program, steps);
+  classify.waiting(view.step_end().back(), ends.back());
+  add_hidden(view, busy, ends, steps);
+  add_host(view, ends, steps);
   return steps;
 }
 
 StepParts mean_parts(const std::vector<StepParts>& steps, std::size_t first) {
   LOCKSTEP_ASSERT(first < steps.size(), "a mean of no steps");
   const auto count = static_cast<std::int64_t>(steps.size() - first);
-  const auto mean = [&](auto&& part) {
+  const auto total = [&](auto&& part) {
     Time sum;
     for (std::size_t i = first; i < steps.size(); ++i) sum += part(steps[i]);
+    return sum;
+  };
+  const auto mean = [count](Time sum) {
     return Time::picoseconds(multiply_divide(sum.ps(), 1, count));
   };
+  const auto total_of = [&](Part part) {
+    return total([part](const StepParts& step) { return step.breakdown.*part; });
+  };
   StepParts result;
+  Time sum;
   for (Part part : {&Breakdown::compute, &Breakdown::exposed, &Breakdown::waiting, &Breakdown::host,
-                    &Breakdown::input, &Breakdown::idle, &Breakdown::hidden}) {
-    result.breakdown.*part = mean([part](const StepParts& step) { return step.breakdown.*part; });
+                    &Breakdown::input, &Breakdown::idle}) {
+    const Time before = mean(sum);
+    sum += total_of(part);
+    result.breakdown.*part = mean(sum) - before;
   }
-  result.host_busy = mean([](const StepParts& step) { return step.host_busy; });
+  result.breakdown.hidden = mean(total_of(&Breakdown::hidden));
+  result.host_busy = mean(total([](const StepParts& step) { return step.host_busy; }));
   return result;
 }
 

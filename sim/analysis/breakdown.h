@@ -23,7 +23,12 @@ struct StepParts {
 std::vector<StepParts> break_down(const TaskGraph& graph, const EngineResult& result,
                                   std::uint32_t worker);
 
-/// Mean over steps [first, end).
+/// The same between other ends, ascending: of steps over all workers, for example, the last of
+/// which is not before the worker's own. After the worker's own last step it waits for the others.
+std::vector<StepParts> break_down(const TaskGraph& graph, const EngineResult& result,
+                                  std::uint32_t worker, const std::vector<Time>& ends);
+
+/// Mean over steps [first, end), rounded so that the parts add up to the mean of the steps.
 StepParts mean_parts(const std::vector<StepParts>& steps, std::size_t first);
 
 }  // namespace lockstep

@@ -12,7 +12,9 @@ WorkerSpans::WorkerSpans(const TaskGraph& graph, const EngineResult& result, std
       worker_(worker),
       workers_(graph.program_of_worker.size()),
       per_step_(graph.collectives.size()) {
+  LOCKSTEP_ASSERT(result.spans_of.value_or(worker) == worker, "a worker whose spans are there");
   for (std::uint32_t w = 0; w < workers_; ++w) {
+    if (result.spans_of.value_or(w) != w) continue;
     const std::size_t tasks = graph.programs[graph.program_of_worker[w]].tasks.size();
     if (w < worker) before_ += tasks;
     per_iteration_ += tasks;

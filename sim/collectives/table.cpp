@@ -6,9 +6,14 @@
 #include <cmath>
 
 #include "sim/core/error.h"
+#include "sim/platform/sharing.h"
 
 namespace lockstep {
 namespace {
+
+/// Bytes per second. Below kLargestBandwidth, and exact as a double.
+constexpr std::int64_t kFastest = 8'000'000'000'000;
+static_assert(kFastest <= kLargestBandwidth);
 
 [[noreturn]] void reject(const std::string& what, std::string_view hint) {
   throw InputError({}, "collective table", what, hint);
@@ -162,7 +167,9 @@ StepCost effective_step(std::span<const CollectiveTable> tables, CollectiveKind 
   step.latency = Time::from_seconds(seconds * (1 - cost.bandwidth_share));
   const double flowing = seconds * cost.bandwidth_share;
   if (flowing > 0 && size > 0) {
-    step.rate.bytes_per_second = std::max(std::llround(size / flowing), 1LL);
+    // Where latency is nearly all of it, what is left may look faster than any link.
+    const double rate = std::clamp(size / flowing, 1.0, static_cast<double>(kFastest));
+    step.rate.bytes_per_second = std::llround(rate);
   }
   return step;
 }

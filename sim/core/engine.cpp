@@ -82,10 +82,12 @@ Simulation::Simulation(const TaskGraph& graph, const EngineOptions& options)
       for (const CompiledTask& task : tasks) worker.waits.push_back(task.dependencies);
       open_iteration(worker, slot);
     }
+    worker.recorded = options.record_spans && options.spans_of.value_or(w) == w;
     worker.first_span = spans_per_iteration_;
-    spans_per_iteration_ += tasks.size();
+    if (worker.recorded) spans_per_iteration_ += tasks.size();
   }
-  if (options.record_spans) result_.tasks.resize(spans_per_iteration_ * options.iterations);
+  result_.tasks.resize(spans_per_iteration_ * options.iterations);
+  if (options.record_spans) result_.spans_of = options.spans_of;
   for (const Collective& collective : graph.collectives) {
     if (collective.expanded && !exchange_) exchange_.emplace(graph, *options.network, queue_);
   }
@@ -216,7 +218,7 @@ Simulation::LaneMask Simulation::complete(Worker& worker, std::uint32_t lane) {
   if (lane == kCompute && state.busy && transfers_slow_) count_computing(-1);
   state.busy = false;
   ++result_.completed_tasks;
-  if (options_.record_spans) {
+  if (worker.recorded) {
     result_.tasks[state.iteration * spans_per_iteration_ + worker.first_span + state.next] = {
         worker.index, state.iteration, state.next, Time::picoseconds(state.start),
         Time::picoseconds(now_)};
@@ -249,10 +251,7 @@ Simulation::LaneMask Simulation::complete(Worker& worker, std::uint32_t lane) {
 
 std::int64_t Simulation::later(std::int64_t duration) const {
   std::int64_t end = 0;
-  if (__builtin_add_overflow(now_, duration, &end)) {
-    reject("simulated time runs over 106 days",
-           "check the units of the work, or simulate fewer iterations");
-  }
+  if (__builtin_add_overflow(now_, duration, &end)) refuse_beyond_horizon();
   return end;
 }
 

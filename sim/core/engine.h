@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/core/task_graph.h"
@@ -28,9 +29,10 @@ struct EngineOptions {
   std::uint32_t iterations = 1;
   std::uint64_t seed = 1;
   NoiseLevels noise;
-  std::vector<Slowdown> slowdowns;   ///< by worker; empty: none
-  bool record_spans = false;         ///< fill EngineResult::tasks
-  const Network* network = nullptr;  ///< for expanded collectives; must outlive the run
+  std::vector<Slowdown> slowdowns;        ///< by worker; empty: none
+  bool record_spans = false;              ///< fill EngineResult::tasks
+  std::optional<std::uint32_t> spans_of;  ///< of this worker alone
+  const Network* network = nullptr;       ///< for expanded collectives; must outlive the run
 };
 
 /// One task as it ran, from its start to its end. A collective's starts at its launch.
@@ -57,6 +59,7 @@ struct EngineResult {
   std::vector<std::vector<Time>> step_end;
   std::uint64_t completed_tasks = 0;
   std::vector<TaskSpan> tasks;              ///< by iteration, worker, task; empty unless recorded
+  std::optional<std::uint32_t> spans_of;    ///< the only worker among them; none: all
   std::vector<CollectiveSpan> collectives;  ///< by iteration, collective, worker
   bool operator==(const EngineResult&) const = default;
 };

@@ -38,6 +38,11 @@ inline bool earlier(const Event& a, const Event& b) {
   return key(a) < key(b);
 }
 
+/// 53 days in picoseconds: a time below it and any one duration below it never overflow together.
+inline constexpr std::int64_t kHorizon = std::int64_t{1} << 62;
+/// Throws InputError: something simulated would happen beyond the horizon.
+[[noreturn]] void refuse_beyond_horizon();
+
 /// A binary heap. pop() leaves a hole at the root that the next push() fills: an event that causes
 /// one other, the usual case, costs one sift instead of two.
 class EventQueue {
@@ -62,6 +67,8 @@ class EventQueue {
   }
 
   void push(std::int64_t time, EventKind kind, std::uint32_t target, std::uint32_t generation) {
+    if (time > kHorizon) [[unlikely]]
+      refuse_beyond_horizon();
     const Event event{
         time, (std::uint64_t{static_cast<std::uint8_t>(kind)} << Event::kKindShift) | sequence_++,
         target, generation};

@@ -53,6 +53,7 @@ class Simulation {
     Communication communication = Communication::none;
     bool unsettled = false;  ///< its compute lane may have to be re-timed
     Factor slowdown;         ///< applied to the running compute task
+    bool recorded = false;   ///< its spans
     std::uint64_t first_span = 0;
   };
   /// One collective of one open iteration.

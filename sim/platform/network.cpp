@@ -31,22 +31,27 @@ struct Edge {
 using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS,
                                     boost::no_property, Edge>;
 
+constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 2;
+
 [[noreturn]] void reject(const std::string& what, std::string_view hint) {
   throw InputError({}, "platform", what, hint);
 }
 
 Graph build_graph(const Platform& platform) {
   Graph graph(platform.nodes.size());
+  // So that no way over all links is longer than half of what a clock holds.
+  const std::int64_t longest = kFar / static_cast<std::int64_t>(platform.links.size() + 1);
   for (std::uint32_t i = 0; i < platform.links.size(); ++i) {
     const Link& link = platform.links[i];
     if (link.from >= platform.nodes.size() || link.to >= platform.nodes.size()) {
       reject(fmt::format("link {} joins a node that is not there", i), "");
     }
     if (link.bandwidth.bytes_per_second <= 0 ||
-        link.bandwidth.bytes_per_second > kLargestBandwidth || link.latency < Time()) {
+        link.bandwidth.bytes_per_second > kLargestBandwidth || link.latency < Time() ||
+        link.latency.ps() > longest) {
       reject(fmt::format("the link between {} and {} has no sensible bandwidth or latency",
                          platform.nodes[link.from].name, platform.nodes[link.to].name),
-             "bandwidths lie above zero and up to 8 TB/s, latencies are not negative");
+             "bandwidths lie above zero and up to 8 TB/s, latencies are neither negative nor days");
     }
     const Distance distance{link.latency.ps(), 1};
     boost::add_edge(link.from, link.to, Edge{2 * i, distance}, graph);
@@ -88,13 +93,12 @@ struct ArrivalRecorder : boost::dijkstra_visitor<> {
 std::vector<std::uint32_t> Network::Topology::arrivals(std::uint32_t source) const {
   std::vector<std::uint32_t> arrivals(boost::num_vertices(graph), kNone);
   std::vector<Distance> distances(boost::num_vertices(graph));
-  constexpr Distance kFar{std::numeric_limits<std::int64_t>::max() / 2,
-                          std::numeric_limits<std::int64_t>::max() / 2};
+  constexpr Distance kUnreached{kFar, kFar};
   boost::dijkstra_shortest_paths(graph, source,
                                  boost::weight_map(boost::get(&Edge::distance, graph))
                                      .distance_map(boost::make_iterator_property_map(
                                          distances.begin(), boost::get(boost::vertex_index, graph)))
-                                     .distance_inf(kFar)
+                                     .distance_inf(kUnreached)
                                      .distance_zero(Distance{})
                                      .distance_compare(std::less<Distance>())
                                      .distance_combine(std::plus<Distance>())

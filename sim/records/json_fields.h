@@ -29,6 +29,8 @@ inline constexpr double kMostBytes = 0x1p50;  // a pebibyte
 inline constexpr double kLargestReal = 1e15;
 inline constexpr Range kSigned{-kLargestReal, kLargestReal};
 inline constexpr Range kAtLeastOne{1, kLargestCount};
+/// Of runs: what the simulator answers within minutes, as in scenarios.
+inline constexpr Range kWorkers{1, 4096}, kBatch{1, 1e6};
 
 template <class T>
 constexpr Range natural_range() {

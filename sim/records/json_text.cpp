@@ -168,6 +168,9 @@ json parse_json(const std::string& file, const std::string& text) {
   if (text.find_first_not_of(" \t\r\n") == text.npos) {
     throw InputError({file, 0, 0, ""}, "", "the file is empty", "write it again");
   }
+  if (text.starts_with("\x1f\x8b")) {
+    throw InputError({file, 0, 0, ""}, "", "is compressed", "gunzip it first");
+  }
   if (std::optional<json> quick = parse_json_quickly(text)) return *std::move(quick);
   Builder builder(file, text);
   json::sax_parse(text, &builder);

@@ -73,12 +73,6 @@ struct SampleList {
   std::vector<Time> step;
 };
 
-std::string samples_file(const std::string& file) {
-  std::filesystem::path path(file);
-  if (path.extension() == ".json") path.replace_extension();
-  return path.string() + ".samples.json";
-}
-
 template <class Io>
 void describe_samples_reference(Io& io, Described<Io, RunRepeat>& repeat, Samples& samples) {
   std::string reference;
@@ -127,8 +121,8 @@ void describe_run(Io& io, Record& run, Samples& samples) {
   describe_origin(io, run.origin);
   io.field("calibration", run.calibration);
   io.field("model", run.model);
-  io.field("batch_per_worker", run.batch_per_worker, kAtLeastOne);
-  io.field("workers", run.workers, kAtLeastOne);
+  io.field("batch_per_worker", run.batch_per_worker, kBatch);
+  io.field("workers", run.workers, kWorkers);
   io.field("strategy", run.strategy);
   io.field("precision", run.precision);
   io.name("sync", run.sync, kSyncNames);
@@ -156,7 +150,8 @@ void describe_run(Io& io, Record& run, Samples& samples) {
 Samples read_samples(const std::string& runs_file) {
   const std::string file = samples_file(runs_file);
   Samples samples{std::filesystem::path(file).filename().string(), {}};
-  if (!std::filesystem::exists(file)) return samples;
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return samples;
   const nlohmann::json json = read_json(file);
   const JsonPath at(file);
   JsonReader in(json, at);
@@ -186,6 +181,12 @@ Samples samples_beside(const std::string& file) {
 }
 
 }  // namespace
+
+std::string samples_file(const std::string& file) {
+  std::filesystem::path path(file);
+  if (path.extension() == ".json") path.replace_extension();
+  return path.string() + ".samples.json";
+}
 
 Run read_run(const std::string& file) {
   std::vector<Run> runs = read_runs(file);

@@ -118,6 +118,9 @@ struct Run {
   bool operator==(const Run&) const = default;
 };
 
+/// Where the raw samples of a file of runs are: "a.samples.json" beside "a.json".
+std::string samples_file(const std::string& runs_file);
+
 /// Reads a run and, where it is there, its samples file.
 Run read_run(const std::string& file);
 /// Writes `file` and, beside it, the samples; both whole or not at all.

@@ -114,7 +114,7 @@ std::string to_csv(const Prediction& prediction) {
       "step_p10_ns,step_p50_ns,step_p90_ns,repeat,fit,drawn,basis,throughput,speedup,efficiency,"
       "compute_ns,exposed_ns,waiting_ns,host_ns,input_ns,idle_ns,hidden_ns,host_busy,host_bound\n";
   for (const ResultPoint& point : prediction.points) {
-    const Breakdown& parts = point.breakdown;
+    const Breakdown parts = in_whole_nanoseconds(point.breakdown);  // as in the JSON
     text += fmt::format(
         "{},{},{},{},{},{},{},{},{},{},{},{:.6f},{:.6f},{:.6f},{},{:.3f},{:.6f},{:.6f},"
         "{},{},{},{},{},{},{},{:.6f},{}\n",

@@ -47,6 +47,10 @@ std::string shown(std::string_view text) {
 
 template <typename Number>
 bool parse_whole(const std::string& text, Number& value) {
+  // 032 is 26 to some readers of YAML and 32 to others.
+  const std::size_t first = text.starts_with('-') ? 1 : 0;
+  const bool octal = text.size() > first + 1 && text[first] == '0' && text[first + 1] != '.';
+  if (octal) return false;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   return error == std::errc() && stop == end && !text.empty();
@@ -90,7 +94,7 @@ std::string Fields::name_of(std::string_view key) const {
 }
 
 const ConfigNode* Fields::find(std::string_view key) {
-  asked_.emplace_back(key);
+  if (std::ranges::find(asked_, key) == asked_.end()) asked_.emplace_back(key);
   const auto found = std::ranges::find(map_.keys, key, &ConfigNode::scalar);
   if (found == map_.keys.end()) return nullptr;
   return &map_.items[static_cast<std::size_t>(found - map_.keys.begin())];

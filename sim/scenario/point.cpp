@@ -1,5 +1,7 @@
 #include "sim/scenario/point.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -169,6 +171,20 @@ std::uint32_t profile_index(const Scenario& scenario, const Calibration& calibra
   return entry->second;
 }
 
+/// All gradients n times over each link, more than any strategy moves, must not take days: such a
+/// network is a wrong unit, and its times would leave the clock's range.
+void require_network_of_use(const NetworkOptions& network, const Point& point) {
+  constexpr double kMostSeconds = 1e6;
+  const Profile& profile = point.workload.profiles.front();
+  const Bytes bytes = parameter_bytes(profile) + buffer_bytes(profile).floats;
+  const double rate = static_cast<double>(network.bandwidth.bytes_per_second);
+  if (static_cast<double>(bytes.count) * point.workers / rate <= kMostSeconds) return;
+  throw InputError({}, "platform.network.bandwidth",
+                   fmt::format("{} is too slow for {} workers of a model of {}",
+                               to_string(network.bandwidth), point.workers, to_string(bytes)),
+                   "check its unit: 25GB/s, 200Mbit/s");
+}
+
 }  // namespace
 
 Point make_point(const Scenario& scenario, const Calibration& calibration, int workers) {
@@ -182,7 +198,9 @@ Point make_point(const Scenario& scenario, const Calibration& calibration, int w
         profile_index(scenario, calibration, rank, known, point));
     point.slowdowns.push_back({.host = slowdown, .device = slowdown});
   }
-  if (over_network(scenario.platform, workers) && workers <= kMostStepwise) {
+  const bool network = over_network(scenario.platform, workers);
+  if (network) require_network_of_use(*scenario.platform.network, point);
+  if (network && workers <= kMostStepwise) {
     point.network =
         std::make_unique<Network>(plain_network(describe_network(scenario.platform, workers)));
   }

@@ -17,6 +17,8 @@ constexpr std::int64_t kMostBatch = 1'000'000;
 constexpr std::int64_t kMostIterations = 10'000;
 constexpr std::size_t kMostPoints = 256;
 constexpr double kMostSlowdown = 1000;
+constexpr Bandwidth kFastestNetwork{8'000'000'000'000};
+constexpr Time kLongestLatency = Time::milliseconds(1000);
 
 std::string resolved(const ConfigNode& node, const std::string& name) {
   const std::filesystem::path path = to_text(node, name);
@@ -88,9 +90,17 @@ void read_strategy(Fields& top, Scenario& scenario) {
 NetworkOptions read_network(const ConfigNode& node) {
   Fields fields(node, "platform.network");
   NetworkOptions network;
-  network.bandwidth =
-      to_bandwidth(fields.require("bandwidth", "25GB/s"), "platform.network.bandwidth");
-  network.latency = to_time(fields.require("latency", "5us"), "platform.network.latency");
+  const ConfigNode& bandwidth = fields.require("bandwidth", "25GB/s");
+  network.bandwidth = to_bandwidth(bandwidth, "platform.network.bandwidth");
+  if (network.bandwidth > kFastestNetwork) {
+    throw InputError(bandwidth.at, "platform.network.bandwidth", "must be at most 8 TB/s");
+  }
+  const ConfigNode& latency = fields.require("latency", "5us");
+  network.latency = to_time(latency, "platform.network.latency");
+  if (network.latency > kLongestLatency) {
+    throw InputError(latency.at, "platform.network.latency", "must be at most one second",
+                     "it is that of one link, such as 5us");
+  }
   fields.finish();
   return network;
 }
@@ -179,9 +189,19 @@ void check_size(const Scenario& scenario, const ConfigNode& root) {
   }
 }
 
+void note_places(const ConfigNode& map, const std::string& path, Scenario& scenario) {
+  for (std::size_t i = 0; i < map.keys.size(); ++i) {
+    const std::string name = path.empty() ? map.keys[i].scalar : path + "." + map.keys[i].scalar;
+    scenario.places[name] = map.items[i].at;
+    note_places(map.items[i], name, scenario);
+  }
+}
+
 Scenario to_scenario(ConfigNode root, std::span<const std::string> overrides) {
-  for (const std::string& assignment : overrides) set_value(root, assignment);
   Scenario scenario;
+  scenario.places[""] = {.file = root.at.file, .line = 0, .column = 0, .pointer = {}};
+  for (const std::string& assignment : overrides) set_value(root, assignment);
+  note_places(root, "", scenario);
   Fields fields(root, "");
   scenario.name = to_text(fields.require("name", "ResNet-50 on four GPUs"), "name");
   scenario.calibration =
@@ -217,6 +237,15 @@ PlatformOptions read_platform(const std::string& file) {
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         std::span<const std::string> overrides) {
   return to_scenario(parse_yaml(text, file), overrides);
+}
+
+Location place_of(const Scenario& scenario, std::string key) {
+  for (;;) {
+    const auto found = scenario.places.find(key);
+    if (found != scenario.places.end()) return found->second;
+    if (key.empty()) return {};
+    key.resize(key.find('.') == std::string::npos ? 0 : key.rfind('.'));
+  }
 }
 
 int batch_of(const Scenario& scenario, int workers, int rank) {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "sim/core/error.h"
 #include "sim/core/time.h"
 #include "sim/core/units.h"
 #include "sim/records/run.h"
@@ -54,7 +56,12 @@ struct Scenario {
   std::string precision = "fp32";
   bool noise = true;
   bool input = false;  ///< load and copy batches as the profile measured it
+  /// Where each dotted key stands, and under "" the file: for what turns out wrong later.
+  std::map<std::string, Location> places;
 };
+
+/// The place of a key, or of the nearest map around it, or the file.
+Location place_of(const Scenario& scenario, std::string key);
 
 /// Reads a scenario and puts `overrides` ("strategy.bucket_cap=4MiB") over it. Relative paths are
 /// relative to the file, in overrides to the working directory. Throws InputError for everything

@@ -87,6 +87,37 @@ TEST_CASE("the parts of every step add up to it", "[breakdown]") {
   }
 }
 
+TEST_CASE("the parts of one worker add up to the steps of all, recorded alone or not",
+          "[breakdown]") {
+  std::mt19937 random(13);
+  for (int round = 0; round < 100; ++round) {
+    const TaskGraph graph = random_graph(random);
+    EngineOptions options;
+    options.iterations = 5;
+    options.record_spans = true;
+    options.noise.task = 0.3;
+    const EngineResult result = run(graph, options);
+    std::vector<Time> ends(options.iterations);
+    for (const std::vector<Time>& worker : result.step_end) {
+      for (std::size_t k = 0; k < ends.size(); ++k) ends[k] = std::max(ends[k], worker[k]);
+    }
+    for (std::uint32_t worker = 0; worker < graph.program_of_worker.size(); ++worker) {
+      const std::vector<StepParts> steps = break_down(graph, result, worker, ends);
+      for (std::size_t k = 0; k < steps.size(); ++k) {
+        REQUIRE(steps[k].breakdown.step() == ends[k] - (k == 0 ? Time{} : ends[k - 1]));
+      }
+      // Rounded to the nearest picosecond once.
+      const std::int64_t four = (ends.back() - ends.front()).ps();
+      REQUIRE(mean_parts(steps, 1).breakdown.step().ps() == (four + 2) / 4);
+      EngineOptions alone = options;
+      alone.spans_of = worker;
+      const EngineResult one = run(graph, alone);
+      REQUIRE(one.tasks.size() == graph.programs[worker].tasks.size() * options.iterations);
+      REQUIRE(break_down(graph, one, worker, ends).at(2).breakdown == steps[2].breakdown);
+    }
+  }
+}
+
 TEST_CASE("a critical path reaches from the end to the start without holes", "[critical_path]") {
   std::mt19937 random(12);
   for (int round = 0; round < 200; ++round) {

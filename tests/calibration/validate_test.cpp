@@ -93,6 +93,15 @@ TEST_CASE("n = 1 and unstable points are listed and not averaged") {
   CHECK_THAT(table, Contains("over 1 points"));
 }
 
+TEST_CASE("what cannot be predicted names its run") {
+  Run run = run_of(2, {350});
+  run.strategy.kind = "fsdp";
+  CHECK_THROWS_WITH(validate(cpu_calibration(), {run}),
+                    StartsWith("run tiny-2: strategy: 'fsdp' is not known"));
+  CHECK_THROWS_WITH(validate(cpu_calibration(), {run_of(2, {0})}),
+                    StartsWith("run tiny-2: its steps take no time"));
+}
+
 TEST_CASE("a run that failed is not compared") {
   Run failed = run_of(2, {350});
   failed.failure = Failure{1, "killed", 3};
@@ -131,6 +140,7 @@ TEST_CASE("bounds on means, worst errors and unstable points") {
   // 350 / 400 - 1 = -12.5 %; one of two points is unstable.
   CHECK(check(validation, {}).empty());
   CHECK(check(validation, {0.13, 0.13, 0.5}).empty());
+  CHECK(check({}, {std::nullopt, std::nullopt, 0.5}).size() == 1);  // nothing to check
   CHECK(check(validation, {0.12, std::nullopt, std::nullopt}).size() == 1);
   CHECK(check(validation, {std::nullopt, 0.12, std::nullopt}).size() == 1);
   CHECK(check(validation, {std::nullopt, std::nullopt, 0.4}).size() == 1);
@@ -151,6 +161,12 @@ TEST_CASE("buckets are compared on the slowest rank") {
   CHECK(buckets[0].measured.ready == us(310));
   CHECK_THAT(bucket_table(cpu_calibration(), run), Contains("-2.9 %"));  // -10 / 350
   CHECK(bucket_table(cpu_calibration(), run_of(2, {350})).empty());
+  // The share is of the median step, not of the first repeat's.
+  run.repeats = run_of(2, {3500, 350, 340}).repeats;
+  CHECK_THAT(bucket_table(cpu_calibration(), run), Contains("-2.9 %"));
+  run.sync = Sync::none;  // what was recorded is not what was asked
+  CHECK(compare_buckets(cpu_calibration(), run).empty());
+  CHECK_THAT(bucket_table(cpu_calibration(), run), Contains("tiny-2: no buckets"));
 }
 
 TEST_CASE("over a network only the computing is taken back to the calibration's speed") {

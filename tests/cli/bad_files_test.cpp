@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <map>
 
@@ -71,6 +73,42 @@ TEST_CASE("bad scenario files") {
   refused(folder, simulate + " --set sead=1", "sead");
 }
 
+TEST_CASE("what the calibration cannot answer names its place in the scenario") {
+  const TemporaryFolder folder;
+  const std::string at = folder.path().string() + "/";
+  write_measurement(small_measurement(), at + "measurement.json");
+  REQUIRE(lockstep_command("calibrate " + at + "measurement.json -o " + at + "calibration.json")
+              .exit_code == 0);
+  spill(at + "s.yaml", kScenario);
+  const std::string simulate = "simulate " + at + "s.yaml --json " + at + "out.json";
+  refused(folder, simulate + " --set precision=bf16", "--set precision=bf16:1:1: precision: ");
+  refused(folder, simulate + " --set graph=on", "--set graph=on:1:1: graph: ");
+  refused(folder,
+          simulate +
+              " --set workers=[4096] --set 'platform={network: {bandwidth: 1B/s, latency: 1us}}'",
+          "platform.network.bandwidth: 1 B/s is too slow");
+  spill(at + "s.yaml", replaced(kScenario, "model: tiny", "model: unknown"));
+  refused(folder, simulate, at + "s.yaml:3:8: model: 'unknown' was not measured");
+}
+
+TEST_CASE("files that would be read for ever, or that cannot be looked at") {
+  const TemporaryFolder folder;
+  const std::string at = folder.path().string() + "/";
+  REQUIRE(::mkfifo((at + "pipe").c_str(), 0600) == 0);
+  std::filesystem::create_symlink("round", at + "round");
+  for (const std::string& file : {at + "round", at + std::string(5000, 'x')}) {
+    refused(folder, "simulate " + file, "cannot be read");
+    refused(folder, "calibrate " + file + " -o " + at + "c.json", "cannot be read");
+    refused(folder, "plot " + file + " -o " + at + "plots", "no such file");
+  }
+  refused(folder, "simulate " + at + "pipe", "is a pipe or a device");
+  refused(folder, "validate " + at + "pipe " + at + "pipe", "is a pipe or a device");
+  spill(at + "m.json.gz", "\x1f\x8b...");
+  refused(folder, "calibrate " + at + "m.json.gz -o " + at + "c.json", "gunzip");
+  const Finished escape = lockstep_command("simulate '" + at + "\x1b[31m.yaml'");
+  CHECK(escape.err.find('\x1b') == std::string::npos);
+}
+
 TEST_CASE("bad record files") {
   const TemporaryFolder folder;
   const std::string at = folder.path().string() + "/";
@@ -112,5 +150,14 @@ TEST_CASE("validate wants a calibration and runs of its visit") {
   refused(folder, "validate " + at + "c.json " + at + "m.json", "/kind");
   refused(folder, "validate " + at + "c.json " + at + "run.samples.json", "/kind");
   refused(folder, "validate " + at + "c.json " + at + "none.json", "none.json");
+  refused(folder, "validate " + at + "c.json " + at + "run.json " + at + "./run.json",
+          "this run is given twice");
+  refused(folder, "validate " + at + "c.json " + at + "c.json " + at + "run.json", "given twice");
+  run.calibration = "visit";
+  for (const int workers : {4097, 1'000'000'000}) {  // more than could be simulated in time
+    run.workers = workers;
+    write_run(run, at + "large.json");
+    refused(folder, "validate " + at + "c.json " + at + "large.json", "/workers");
+  }
   refused(folder, "plot " + at + "none.json -o " + at + "plots", "none.json");
 }

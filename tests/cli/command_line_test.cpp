@@ -1,4 +1,6 @@
 #include <fmt/core.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <filesystem>
 
@@ -36,6 +38,12 @@ TEST_CASE("bad flags exit with 2 and one line") {
     CHECK(finished.out.empty());
     CHECK(finished.one_error_line());
   }
+}
+
+TEST_CASE("a word that is no command is named") {
+  CHECK_THAT(lockstep_command("simulat a.yaml").err,
+             Contains("'simulat' is no command; did you mean 'simulate'?"));
+  CHECK_THAT(lockstep_command("xyzzy").err, Contains("'xyzzy' is no command"));
 }
 
 TEST_CASE("measure, calibrate, validate, simulate: one after the other") {
@@ -107,6 +115,71 @@ TEST_CASE("output that cannot be written is said in one line") {
                                              "good.json --csv " + at + "missing/bad.csv");
   CHECK(finished.exit_code == 2);
   CHECK_FALSE(std::filesystem::exists(at + "good.json"));
+}
+
+TEST_CASE("no output replaces an input or another output, under whatever name") {
+  const TemporaryFolder folder;
+  const std::string at = folder.path().string() + "/";
+  write_measurement(small_measurement(), at + "m.json");
+  write_runs({small_run(Time::microseconds(400))}, at + "runs.json");
+  spill(at + "s.yaml", kScenario);
+  const std::string c = at + "calibration.json";
+  REQUIRE(lockstep_command("calibrate " + at + "m.json -o " + c).exit_code == 0);
+  std::filesystem::create_symlink("s.yaml", at + "link");
+  std::filesystem::create_hard_link(c, at + "hard");
+  const auto contents = [&] {
+    std::string all;
+    for (const char* file : {"m.json", "runs.json", "runs.samples.json", "s.yaml"}) {
+      all += slurp(at + file);
+    }
+    return all + slurp(c);
+  };
+  const std::string before = contents();
+  const std::string simulate = "simulate " + at + "s.yaml ";
+  const std::string validate = "validate " + c + " " + at + "runs.json --json ";
+  for (const std::string& arguments :
+       {simulate + "--json " + at + "s.yaml", simulate + "--csv " + at + "./link",
+        simulate + "--trace " + c, simulate + "--json " + at + "hard",
+        simulate + "--set calibration=" + at + "hard --json " + c,
+        simulate + "--json " + at + "x --csv " + at + "./x",
+        "calibrate " + at + "m.json -o " + at + "m.json", validate + at + "runs.json",
+        validate + at + "runs.samples.json", validate + c}) {
+    INFO(arguments);
+    const Finished finished = lockstep_command(arguments);
+    CHECK(finished.exit_code == 2);
+    CHECK(finished.one_error_line());
+    CHECK(contents() == before);
+  }
+  CHECK_FALSE(std::filesystem::exists(at + "x"));
+}
+
+TEST_CASE("an output that is no regular file is written to, not replaced") {
+  const TemporaryFolder folder;
+  const std::string at = folder.path().string() + "/";
+  write_measurement(small_measurement(), at + "m.json");
+  const std::string calibrate = "calibrate " + at + "m.json -o ";
+  // The shell's own redirection, and what follows on standard output.
+  const Finished through = lockstep_command(calibrate + "/dev/stdout");
+  CHECK(through.exit_code == 0);
+  CHECK_THAT(through.out, StartsWith("{") && Contains("\"calibration\"") && Contains("Next: "));
+  // The kernel's /dev/full under another name, where root may make one.
+  if (::mknod((at + "full").c_str(), S_IFCHR | 0600, ::makedev(1, 7)) == 0) {
+    const Finished full = lockstep_command(calibrate + at + "full");
+    CHECK(full.exit_code == 3);
+    CHECK(full.one_error_line());
+    CHECK(std::filesystem::is_character_file(at + "full"));
+  }
+}
+
+TEST_CASE("a limit on files ends with 3, one line and nothing left behind") {
+  const TemporaryFolder folder;
+  const std::string at = folder.path().string() + "/";
+  write_measurement(small_measurement(), at + "m.json");
+  const Finished limited =
+      lockstep_command("calibrate " + at + "m.json -o " + at + "c.json", "ulimit -f 1; ");
+  CHECK(limited.exit_code == 3);
+  CHECK(limited.one_error_line());
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
 TEST_CASE("standard output that is closed or full ends with 3 and one line") {

@@ -6,6 +6,7 @@
 #include "sim/core/engine.h"
 #include "sim/core/error.h"
 #include "sim/platform/network.h"
+#include "sim/platform/sharing.h"
 #include "tests/catch.h"
 
 namespace lockstep {
@@ -104,6 +105,20 @@ TEST_CASE("the nearest number of workers is used, of two as near the larger") {
   // 4 lies as near to 2 as to 8: from 8, 7 us for 7 steps: 3 us.
   CHECK(estimate(tables, CollectiveKind::all_reduce, 4, Bytes{4}).device == Time::microseconds(3));
   CHECK(estimate(tables, CollectiveKind::all_reduce, 3, Bytes{12}).device == Time::microseconds(2));
+}
+
+TEST_CASE("a message that is latency alone flows no faster than a link can") {
+  // One picosecond for a thousand bytes: 1 PB/s.
+  const std::vector<CollectiveTable> tables{
+      table_of(2, {point(1000, 20), point(2000, 20.000001)}),
+      table_of(2, {point(1000, 20), point(2000, 20.000001)}, "broadcast")};
+  for (const auto kind : {CollectiveKind::all_reduce, CollectiveKind::broadcast}) {
+    for (int workers = 2; workers <= 64; ++workers) {
+      const StepCost step = effective_step(tables, kind, workers, Bytes{1500});
+      CHECK(step.rate > Bandwidth{});
+      CHECK(step.rate.bytes_per_second <= kLargestBandwidth);
+    }
+  }
 }
 
 TEST_CASE("a table generated from the formula gives what the step-by-step run gives") {

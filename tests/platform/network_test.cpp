@@ -67,6 +67,10 @@ TEST_CASE("a platform whose parts do not fit is refused") {
     platform.links[0].bandwidth = {};
     CHECK_THROWS_WITH(Network(platform), Contains("host 0") && Contains("bandwidth"));
   }
+  SECTION("latencies whose sum would leave the clock") {
+    for (Link& link : platform.links) link.latency = Time::milliseconds(2'000 * 3'600'000LL);
+    CHECK_THROWS_WITH(Network(platform), Contains("latency"));
+  }
   SECTION("a worker on a host") {
     platform.device_of_worker[1] = 1;
     CHECK_THROWS_WITH(Network(platform), Contains("worker 1 sits on no device"));

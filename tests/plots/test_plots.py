@@ -260,7 +260,8 @@ class BadInput(InFolder):
         self.assertEqual((code, said), (2, ""), err)
         self.assertEqual(err.count("\n"), 1, err)
         self.assertFalse(self.out.parent.exists())
-        return err
+        self.assertTrue(err.startswith("lockstep: "), err)
+        return err.removeprefix("lockstep: ")
 
     def refused_document(self, document, good=True):
         paths = examples.write(self.folder, bad=document, **(

@@ -149,7 +149,7 @@ TEST_CASE("a huge file is refused before it fills the memory") {
   spill(folder.file("c.json"), "{}");
   std::filesystem::resize_file(folder.file("c.json"), (64u << 20) + 1);
   CHECK_THROWS_WITH(read_calibration(folder.file("c.json")), Contains("larger than 64.0 MiB"));
-  CHECK_THROWS_WITH(read_calibration("/dev/zero"), Contains("larger than 64.0 MiB"));
+  CHECK_THROWS_WITH(read_calibration("/dev/zero"), Contains("is a pipe or a device"));
 }
 
 TEST_CASE("tables of layers are checked") {

@@ -88,6 +88,19 @@ TEST_CASE("a table says what, how sure, and where the time goes", "[table]") {
   CHECK_THAT(table, Contains("95%      host\n"));
 }
 
+TEST_CASE("CSV says the same nanoseconds as JSON, and they add up", "[csv]") {
+  Prediction prediction = small_prediction();
+  // 0.4 + 0.4 + 0.4 ns: 0, 1, 0 rather than three times 0.
+  Breakdown& parts = prediction.points[0].breakdown;
+  parts = {};
+  parts.compute = parts.exposed = parts.waiting = Time::picoseconds(400);
+  const Breakdown rounded = in_whole_nanoseconds(parts);
+  CHECK_THAT(to_csv(prediction), Contains(std::to_string(rounded.compute.ns()) + "," +
+                                          std::to_string(rounded.exposed.ns()) + "," +
+                                          std::to_string(rounded.waiting.ns()) + ",0,0,0,0,0.95"));
+  CHECK(rounded.step() == Time::nanoseconds(1));
+}
+
 TEST_CASE("CSV quotes what needs it and has a cell for every column", "[csv]") {
   const std::string csv = to_csv(small_prediction());
   const std::string head = csv.substr(0, csv.find('\n'));

@@ -104,6 +104,10 @@ TEST_CASE("an override replaces or adds one value", "[scenario]") {
 TEST_CASE("wrong overrides are named", "[scenario]") {
   CHECK_THAT(message_of(kGood, {"workers"}), StartsWith("--set workers: no value"));
   CHECK_THAT(message_of(kGood, {"=3"}), Contains("no value"));
+  for (const char* path : {"workers.", ".workers", "strategy..kind", "."}) {
+    CHECK_THAT(message_of(kGood, {std::string(path) + "=[1]"}), Contains("a key is empty"));
+  }
+  CHECK(message_of(kGood, {"name=" + std::string(200, '[')}).size() < 200);
   CHECK_THAT(message_of(kGood, {"seed.deep=3"}), Contains("deep: the path leads through"));
   CHECK_THAT(message_of(kGood, {"batch=3"}), Contains("batch: unknown key"));
   CHECK_THAT(message_of(kGood, {"iterations=[[["}), StartsWith("--set iterations=[[["));
@@ -122,6 +126,9 @@ TEST_CASE("what is wrong is named with file, line, column, key and hint", "[scen
   CHECK_THAT(message_with("25MiB", "25"), StartsWith("dir/s.yaml:6:35: strategy.bucket_cap: "));
   CHECK_THAT(message_with("latency: 5us", "latency: 5MiB"), Contains("platform.network.latency"));
   CHECK_THAT(message_with("latency: 5us", "latency: -5us"), Contains("latency"));
+  CHECK_THAT(message_with("latency: 5us", "latency: 2h"),
+             StartsWith("dir/s.yaml:9:41: platform.network.latency: must be at most one second"));
+  CHECK_THAT(message_with("25GB/s", "9TB/s"), Contains("must be at most 8 TB/s"));
   CHECK_THAT(message_with("25GB/s", "0GB/s"), Contains("it must be above zero"));
   CHECK_THAT(message_with("slowdown: 1.25", "slowdown: .nan"), Contains("'.nan' is not a number"));
   CHECK_THAT(message_with("slowdown: 1.25", "slowdown: nan"), Contains("'nan' is not a number"));
@@ -135,6 +142,49 @@ TEST_CASE("what is wrong is named with file, line, column, key and hint", "[scen
              Contains("4 is given twice"));
   CHECK_THAT(message_with("noise: off", "noise: 0"), Contains("'0' is not one of false, true"));
   CHECK_THAT(message_with("sync: none", "sync:"), Contains("expected a single value"));
+}
+
+TEST_CASE("what the parser of YAML says is said so that people understand", "[scenario]") {
+  CHECK(message_of("name: x\nstrategy:\n\tkind: ddp\n") ==
+        "dir/s.yaml:3:6: a tab in the indentation; indent with spaces");
+  CHECK_THAT(message_of("a: [1, 2"), Contains("a list is not closed"));
+  CHECK_THAT(message_of("a: {b: 2"), Contains("a map is not closed"));
+  CHECK_THAT(message_of("a: b: c"), Contains("a ':' where no key can be"));
+  std::string dashes;
+  for (int i = 0; i < 600; ++i) dashes += "- ";
+  CHECK_THAT(message_of(dashes + "x"), Contains("nested too deeply"));
+  std::string maps;
+  for (std::size_t i = 0; i < 40; ++i) maps += std::string(i, ' ') + "a:\n";
+  CHECK_THAT(message_of(maps + std::string(40, ' ') + "b: 1\n"),
+             Contains("nested too deeply; at most 24 levels"));
+  CHECK_THAT(message_of("\x1f\x8bzip"), Contains("is compressed; gunzip it first"));
+  CHECK_THAT(message_of(""), Contains("empty; "));
+  CHECK_THAT(message_with("seed: 7", "seed:"), StartsWith("dir/s.yaml:12:1: seed: expected"));
+  CHECK_THAT(message_with("seed: 7", "seed: !!str 7"), Contains("tags are not used"));
+  CHECK_THAT(message_with("seed: 7", "seed: 07"), Contains("'07' is not a whole number"));
+  CHECK_THAT(message_with("iterations: 20", "iterations: 020"), Contains("'020' is not"));
+  CHECK_THAT(message_with("batch_per_worker: 32", "batch: 32"),
+             Contains("such as batch_per_worker: 32"));
+  const std::string brackets(40, '[');
+  CHECK(message_with("seed: 7", "seed: 7  # " + brackets) == "accepted");
+  CHECK(message_with("name: a scenario", "name: '" + brackets + "'") == "accepted");
+}
+
+TEST_CASE("known keys are listed once", "[scenario]") {
+  const std::string message = message_with("seed: 7", "completely_other_word: 7");
+  const std::size_t first = message.find("batch_per_worker");
+  CHECK(first != std::string::npos);
+  CHECK(message.find("batch_per_worker", first + 1) == std::string::npos);
+}
+
+TEST_CASE("the place of a key is known later", "[scenario]") {
+  const std::vector<std::string> overrides{"model=vgg11"};
+  const Scenario scenario = parse_scenario(kGood, "dir/s.yaml", overrides);
+  CHECK(to_string(place_of(scenario, "precision")) == "dir/s.yaml:15:12");
+  CHECK(to_string(place_of(scenario, "platform.network.bandwidth")) == "dir/s.yaml:9:24");
+  CHECK(to_string(place_of(scenario, "platform.network.other")) == "dir/s.yaml:9:12");
+  CHECK(to_string(place_of(scenario, "engine")) == "dir/s.yaml");
+  CHECK_THAT(to_string(place_of(scenario, "model")), StartsWith("--set model=vgg11"));
 }
 
 TEST_CASE("fields that contradict each other are refused", "[scenario]") {

@@ -170,6 +170,50 @@ TEST_CASE("above 64 workers the formula goes on where the step-by-step ring stop
   CHECK(formula < 1.03 * stepwise);
 }
 
+TEST_CASE("a large run's breakdown adds up to its mean step, too", "[simulate]") {
+  Scenario scenario = small_scenario();
+  scenario.noise = true;
+  scenario.workers = {3, 2048};
+  scenario.iterations = 30;  // more spans than are kept of all workers
+  for (const ResultPoint& point : simulate(scenario, gpu_calibration()).points) {
+    CHECK(point.breakdown.step() == point.step.mean);
+    CHECK(point.uncertainty.drawn > 0);
+  }
+}
+
+TEST_CASE("every number of workers has an answer over a network", "[simulate]") {
+  Scenario scenario = small_scenario();
+  scenario.model = "with_norm";
+  scenario.iterations = 2;
+  scenario.workers.clear();
+  for (int n = 2; n <= 66; ++n) scenario.workers.push_back(n);
+  scenario.platform.network = NetworkOptions{{3'125'000'000}, us(5)};
+  Calibration calibration = gpu_calibration();
+  // Small collectives that are latency alone.
+  for (CollectiveTable& table : calibration.collectives) {
+    for (CollectivePoint& point : table.points) point.p50 = std::max(point.p50, us(40));
+  }
+  for (const ResultPoint& point : simulate(scenario, calibration).points) {
+    CHECK(point.step.mean > us(660));
+  }
+}
+
+TEST_CASE("a network whose times would leave the clock is refused", "[simulate]") {
+  Scenario scenario = small_scenario();
+  for (const int workers : {2, 64, 65, 4096}) {
+    scenario.workers = {workers};
+    scenario.platform.network = NetworkOptions{{1}, us(5)};
+    CHECK_THROWS_WITH(simulate(scenario, gpu_calibration()),
+                      Contains("platform.network.bandwidth: 1 B/s is too slow"));
+  }
+  // 8 MiB at 10 kB/s: 839 s, and 10'000 times that is beyond the horizon.
+  scenario.workers = {2};
+  scenario.iterations = 10'000;
+  scenario.noise = true;
+  scenario.platform.network = NetworkOptions{{10'000}, Time::milliseconds(1000)};
+  CHECK_THROWS_WITH(simulate(scenario, gpu_calibration()), Contains("53 days"));
+}
+
 TEST_CASE("what a calibration cannot answer is said", "[simulate]") {
   Scenario scenario = small_scenario();
   scenario.model = "three_layers";
