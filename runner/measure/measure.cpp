@@ -10,6 +10,7 @@
 #include "runner/data/idx.h"
 #include "runner/measure/launcher.h"
 #include "runner/measure/origin.h"
+#include "runner/measure/parts_folder.h"
 #include "runner/measure/results.h"
 #include "runner/measure/worker.h"
 #include "sim/core/error.h"
@@ -23,8 +24,8 @@ namespace fs = std::filesystem;
 void prepare_folder(const std::string& out) {
   std::error_code error;
   fs::create_directories(out, error);
-  if (!error) fs::remove_all(out + "/parts", error);
   if (error) throw InputError({.file = out}, "--out", error.message());
+  remove_own_parts(out);
 }
 
 std::string visit_id(const MeasureOptions& options) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 
+#include "runner/measure/parts_folder.h"
 #include "runner/measure/statistics.h"
 #include "sim/core/error.h"
 
@@ -103,7 +104,7 @@ Part merge_parts(const std::string& out) {
 void write_results(const Part& whole, const std::string& out) {
   write_measurement(whole.measurement, out + "/measurement.json");
   write_runs(whole.runs, out + "/runs.json");
-  fs::remove_all(out + "/parts");
+  remove_own_parts(out);
 }
 
 }  // namespace lockstep::runner

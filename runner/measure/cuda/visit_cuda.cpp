@@ -11,6 +11,7 @@
 #include "runner/measure/launch_parts.h"
 #include "runner/measure/launcher.h"
 #include "runner/measure/origin.h"
+#include "runner/measure/parts_folder.h"
 #include "runner/measure/statistics.h"
 #include "sim/core/error.h"
 
@@ -90,7 +91,7 @@ void print_summary(const std::vector<Run>& runs) {
 void launch_all(const MeasureOptions& options, const std::vector<std::string>& arguments) {
   const int most = most_workers_of(options);
   std::filesystem::create_directories(options.out);
-  std::filesystem::remove_all(std::filesystem::path(options.out) / "parts");
+  remove_own_parts(options.out);
   const Origin origin = make_origin_cuda(options.command);
   Whole whole;
   std::string failures;
@@ -115,7 +116,7 @@ void launch_all(const MeasureOptions& options, const std::vector<std::string>& a
   }
   print_summary(whole.runs);
   if (!failures.empty()) throw RunError(failures);
-  std::filesystem::remove_all(std::filesystem::path(options.out) / "parts");
+  remove_own_parts(options.out);
   fmt::print("\nWritten: {0}/measurement.json, {0}/runs.json\n", options.out);
   fmt::print("Next: lockstep calibrate {}/measurement.json -o calibration.json\n", options.out);
 }
