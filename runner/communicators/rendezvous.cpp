@@ -96,7 +96,7 @@ class TcpStore final : public Store {
 
 }  // namespace
 
-std::optional<WorkerEnvironment> worker_environment(const Getenv& getenv) {
+std::optional<WorkerEnvironment> worker_environment(const Getenv& getenv, bool launched) {
   for (const Variables& names : kLaunchers) {
     if (getenv(names.rank) == nullptr) continue;
     WorkerEnvironment found;
@@ -108,6 +108,7 @@ std::optional<WorkerEnvironment> worker_environment(const Getenv& getenv) {
       throw InputError({}, names.rank, fmt::format("rank {} of {}", found.rank, found.world_size),
                        "ranks count from 0");
     }
+    if (found.world_size == 1 && !launched) return std::nullopt;
     if (found.world_size > 1) {
       const char* address = getenv("MASTER_ADDR");
       if (address == nullptr) {

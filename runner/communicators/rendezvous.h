@@ -23,9 +23,11 @@ using Getenv = std::function<const char*(const char* name)>;
 
 /// From torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,
 /// MASTER_PORT); without RANK, rank and size from Open MPI's (OMPI_COMM_WORLD_*) or Slurm's
-/// (SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID). Nothing where no launcher speaks. InputError for
-/// variables that contradict each other or are no numbers.
-std::optional<WorkerEnvironment> worker_environment(const Getenv& getenv);
+/// (SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID). Nothing where no launcher speaks, and where it
+/// speaks of one worker alone, as in an interactive shell of srun: such a process may start workers
+/// itself; unless `launched`, which says that it was started as a worker by our own launcher.
+/// InputError for variables that contradict each other or are no numbers.
+std::optional<WorkerEnvironment> worker_environment(const Getenv& getenv, bool launched = false);
 
 /// A small key-value store that all workers reach; what they exchange to find each other.
 class Store {

@@ -94,7 +94,8 @@ ExitCode launch_all(const MeasureOptions& options, const std::vector<std::string
 }  // namespace
 
 ExitCode measure(const MeasureOptions& options, const std::vector<std::string>& arguments) {
-  const auto environment = worker_environment([](const char* name) { return std::getenv(name); });
+  const auto environment = worker_environment([](const char* name) { return std::getenv(name); },
+                                              !options.visit.empty());
   if (!environment) return launch_all(options, arguments);
   const bool alone = options.visit.empty();  // torchrun or the like started us, not a launcher
   MeasureOptions mine = options;

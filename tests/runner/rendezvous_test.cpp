@@ -12,11 +12,13 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-std::optional<WorkerEnvironment> read(const Variables& variables) {
-  return worker_environment([&variables](const char* name) -> const char* {
-    const auto found = variables.find(name);
-    return found == variables.end() ? nullptr : found->second.c_str();
-  });
+std::optional<WorkerEnvironment> read(const Variables& variables, bool launched = false) {
+  return worker_environment(
+      [&variables](const char* name) -> const char* {
+        const auto found = variables.find(name);
+        return found == variables.end() ? nullptr : found->second.c_str();
+      },
+      launched);
 }
 
 const Variables kTorchrun{{"RANK", "3"},
@@ -68,7 +70,10 @@ TEST_CASE("mpirun's and srun's ranks serve where torchrun's are missing") {
 TEST_CASE("Without a launcher there is no worker, and one worker needs no master") {
   CHECK_FALSE(read({}));
   CHECK_FALSE(read({{"MASTER_ADDR", "node0"}, {"WORLD_SIZE", "2"}}));
-  CHECK(read({{"RANK", "0"}, {"WORLD_SIZE", "1"}})->world_size == 1);
+  const Variables one{{"RANK", "0"}, {"WORLD_SIZE", "1"}};
+  CHECK_FALSE(read(one));  // who starts workers itself
+  CHECK_FALSE(read({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}));
+  CHECK(read(one, /*launched=*/true)->world_size == 1);
 }
 
 TEST_CASE("Variables that cannot be are refused by name") {

@@ -127,7 +127,8 @@ void measure_cuda(const MeasureOptions& given, const std::vector<std::string>& a
   MeasureOptions options = given;
   const bool launched = !options.visit.empty();
   if (!launched) options.visit = "visit-" + utc_now(/*compact=*/true);
-  const auto environment = worker_environment([](const char* name) { return std::getenv(name); });
+  const auto environment =
+      worker_environment([](const char* name) { return std::getenv(name); }, launched);
   if (!environment) {
     launch_all(options, arguments);
     return;
