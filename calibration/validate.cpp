@@ -128,7 +128,7 @@ Scenario scenario_of(const Run& run, const PlatformOptions& platform) {
 }
 
 Validation validate(const Calibration& calibration, const std::vector<Run>& runs,
-                    const PlatformOptions& platform) {
+                    const PlatformOptions& platform, const std::function<void()>& after_run) {
   const Speed speed(calibration.reference, calibration.origin.machine);
   Validation validation;
   validation.calibration = calibration.id;
@@ -143,6 +143,7 @@ Validation validate(const Calibration& calibration, const std::vector<Run>& runs
     } catch (const InputError& error) {
       throw error.within(fmt::format("run {}", run.id));
     }
+    if (after_run) after_run();
   }
   finish(validation);
   return validation;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,11 @@ Scenario scenario_of(const Run& run, const PlatformOptions& platform);
 /// Each run beside what the simulator says about it, in groups: `cpu`; on GPUs `graph`, and eager
 /// steps as `device_bound` and `host_bound`; of several hosts, `hosts`. Runs that failed or hold no
 /// repeat are left out. `platform` is where they ran, by default the calibrated host.
-/// Throws InputError where the calibration cannot answer.
+/// `after_run`, if any, is called after each. Throws InputError where the calibration cannot
+/// answer.
 Validation validate(const Calibration& calibration, const std::vector<Run>& runs,
-                    const PlatformOptions& platform = {});
+                    const PlatformOptions& platform = {},
+                    const std::function<void()>& after_run = {});
 
 /// Those of several visits as one: groups of the same name together.
 Validation merge(const std::vector<Validation>& validations);

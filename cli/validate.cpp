@@ -11,6 +11,7 @@
 #include "calibration/validation_table.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "sim/records/kind.h"
 #include "sim/records/run.h"
 #include "sim/scenario/scenario.h"
@@ -90,6 +91,18 @@ std::vector<std::string> inputs_of(const ValidateOptions& options) {
   return inputs;
 }
 
+std::vector<Validation> predict(const Inputs& inputs, const PlatformOptions& platform) {
+  std::size_t all = 0;
+  for (const std::vector<Run>& runs : inputs.runs) all += runs.size();
+  Progress progress("predicting", "runs", all);
+  std::vector<Validation> validations;
+  for (std::size_t i = 0; i < inputs.calibrations.size(); ++i) {
+    validations.push_back(validate(inputs.calibrations[i], inputs.runs[i], platform,
+                                   [&progress] { progress.advance(); }));
+  }
+  return validations;
+}
+
 std::string timelines(const Inputs& inputs, const PlatformOptions& platform) {
   std::string text;
   for (std::size_t i = 0; i < inputs.calibrations.size(); ++i) {
@@ -109,11 +122,8 @@ ExitCode validate_files(const ValidateOptions& options) {
   const PlatformOptions platform =
       options.platform.empty() ? PlatformOptions{} : read_platform(options.platform);
   const Inputs inputs = read_inputs(options.files);
-  std::vector<Validation> validations;
-  for (std::size_t i = 0; i < inputs.calibrations.size(); ++i) {
-    validations.push_back(validate(inputs.calibrations[i], inputs.runs[i], platform));
-    print(to_table(validations.back()));
-  }
+  const std::vector<Validation> validations = predict(inputs, platform);
+  for (const Validation& validation : validations) print(to_table(validation));
   if (options.timelines) print(timelines(inputs, platform));
   const Validation all = merge(validations);
   if (!options.json.empty()) write_validation(all, options.json);
