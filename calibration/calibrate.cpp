@@ -18,26 +18,33 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-/// All samples in one measurement; the rest is the first one's.
+bool has_profiles(const Measurement& measurement) {
+  return !measurement.profiles.empty();
+}
+
+/// All samples in one measurement; the rest is the first one's with profiles. Tables alone, such as
+/// those of collectives between hosts, may come from another visit.
 Measurement together(const std::vector<Measurement>& measurements) {
   if (measurements.empty()) throw InputError({}, "", "no measurement given", "give at least one");
-  Measurement all = measurements.front();
+  auto base = std::ranges::find_if(measurements, has_profiles);
+  if (base == measurements.end()) base = measurements.begin();
+  Measurement all = *base;
   std::vector<Time> references{all.reference};
-  for (std::size_t i = 1; i < measurements.size(); ++i) {
-    const Measurement& next = measurements[i];
-    if (next.id != all.id) {
+  for (auto next = measurements.begin(); next != measurements.end(); ++next) {
+    if (next == base) continue;
+    if (has_profiles(*next) && next->id != all.id) {
       throw InputError(
           {}, "",
-          fmt::format("measurements of different visits: \"{}\" and \"{}\"", all.id, next.id),
+          fmt::format("measurements of different visits: \"{}\" and \"{}\"", all.id, next->id),
           "calibrate each visit on its own");
     }
-    references.push_back(next.reference);
-    all.launch_queue = std::max(all.launch_queue, next.launch_queue);
-    append(all.profiles, next.profiles);
-    append(all.collectives, next.collectives);
-    append(all.copies, next.copies);
-    append(all.interference, next.interference);
-    append(all.cores, next.cores);
+    if (next->id == all.id) references.push_back(next->reference);
+    all.launch_queue = std::max(all.launch_queue, next->launch_queue);
+    append(all.profiles, next->profiles);
+    append(all.collectives, next->collectives);
+    append(all.copies, next->copies);
+    append(all.interference, next->interference);
+    append(all.cores, next->cores);
   }
   all.reference = median(std::move(references));
   return all;

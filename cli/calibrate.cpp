@@ -34,7 +34,8 @@ void add_calibrate(CLI::App& app, Action& action) {
   const auto options = std::make_shared<CalibrateOptions>();
   command
       ->add_option("MEASUREMENT", options->measurements,
-                   "What lockstep measure wrote (measurement.json); several of one visit")
+                   "What lockstep measure wrote (measurement.json); several of one visit, and "
+                   "collectives of others")
       ->required();
   command->add_option("-o,--out", options->out, "Calibration to write")
       ->required()

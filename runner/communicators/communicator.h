@@ -13,7 +13,7 @@ namespace lockstep::runner {
 /// One collective as this rank saw it.
 struct Transfer {
   CollectiveKind kind = CollectiveKind::all_reduce;
-  Bytes bytes;
+  Bytes bytes;        ///< of one rank's array
   Moment launch = 0;  ///< it began here: everything before it in this rank's queue had been done
   Moment done = 0;
 };
@@ -33,6 +33,12 @@ class Communicator {
   virtual void all_reduce(const at::Tensor& flat) = 0;
   /// Everyone gets the root's values, in place.
   virtual void broadcast(const at::Tensor& flat, int root) = 0;
+  /// The root gets the arrays of all ranks, by rank one after another, in `all`; the other ranks
+  /// give it an undefined tensor.
+  virtual void gather(const at::Tensor& flat, const at::Tensor& all, int root) = 0;
+  /// Every rank gets in `flat` what the root has for it: parts[rank]. Parts may be one and the same
+  /// tensor; the other ranks have none.
+  virtual void scatter(const std::vector<at::Tensor>& parts, const at::Tensor& flat, int root) = 0;
   /// What compute issues from here on comes after all queued operations. (The host of a CPU worker
   /// waits; that of a GPU worker does not.)
   virtual void join() = 0;

@@ -17,7 +17,9 @@
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 #include <gloo/config.h>
+#include <gloo/gather.h>
 #include <gloo/rendezvous/context.h>
+#include <gloo/scatter.h>
 #include <gloo/transport/tcp/device.h>
 
 #include "runner/measure/clock.h"
@@ -115,14 +117,26 @@ class GlooCommunicator final : public Communicator {
   void all_reduce(const at::Tensor& flat) override {
     LOCKSTEP_ASSERT(flat.is_contiguous() && flat.scalar_type() == at::kFloat,
                     "what is reduced is flat and float");
-    enqueue({.kind = Kind::all_reduce, .tensor = flat, .root = 0});
+    enqueue({.kind = Kind::all_reduce, .tensor = flat});
   }
   void broadcast(const at::Tensor& flat, int root) override {
     LOCKSTEP_ASSERT(flat.is_contiguous(), "what is broadcast is flat");
     enqueue({.kind = Kind::broadcast, .tensor = flat, .root = root});
   }
+  void gather(const at::Tensor& flat, const at::Tensor& all, int root) override {
+    LOCKSTEP_ASSERT(flat.is_contiguous(), "what is gathered is flat");
+    LOCKSTEP_ASSERT(
+        rank() != root || (all.is_contiguous() && all.nbytes() == flat.nbytes() * peers()),
+        "the root has room for the arrays of all ranks");
+    enqueue({.kind = Kind::gather, .tensor = flat, .others = {all}, .root = root});
+  }
+  void scatter(const std::vector<at::Tensor>& parts, const at::Tensor& flat, int root) override {
+    LOCKSTEP_ASSERT(flat.is_contiguous(), "what is scattered is flat");
+    LOCKSTEP_ASSERT(rank() != root || parts.size() == peers(), "the root has a part for each rank");
+    enqueue({.kind = Kind::scatter, .tensor = flat, .others = parts, .root = root});
+  }
   void barrier() override {
-    enqueue({.kind = Kind::barrier, .tensor = {}, .root = 0});
+    enqueue({.kind = Kind::barrier});
     join();
   }
   void join() override {
@@ -136,12 +150,16 @@ class GlooCommunicator final : public Communicator {
   }
 
  private:
-  enum class Kind { all_reduce, broadcast, barrier };
+  enum class Kind { all_reduce, broadcast, gather, scatter, barrier };
   struct Operation {
-    Kind kind;
-    at::Tensor tensor;
-    int root;
+    Kind kind = Kind::barrier;
+    at::Tensor tensor{};
+    std::vector<at::Tensor> others{};  ///< the root's side of a gather or scatter
+    int root = 0;
   };
+
+  std::size_t peers() const { return static_cast<std::size_t>(context_->size); }
+  static CollectiveKind collective(Kind kind);
 
   void enqueue(Operation operation) {
     {
@@ -192,8 +210,7 @@ void GlooCommunicator::work() {
       return;
     }
     if (operation.kind != Kind::barrier) {
-      transfers_.push_back({.kind = operation.kind == Kind::all_reduce ? CollectiveKind::all_reduce
-                                                                       : CollectiveKind::broadcast,
+      transfers_.push_back({.kind = collective(operation.kind),
                             .bytes = {static_cast<std::int64_t>(operation.tensor.nbytes())},
                             .launch = launch,
                             .done = done});
@@ -201,6 +218,25 @@ void GlooCommunicator::work() {
     ++done_;
     changed_.notify_all();
   }
+}
+
+CollectiveKind GlooCommunicator::collective(Kind kind) {
+  switch (kind) {
+    case Kind::all_reduce:
+      return CollectiveKind::all_reduce;
+    case Kind::gather:
+      return CollectiveKind::gather;
+    case Kind::scatter:
+      return CollectiveKind::scatter;
+    case Kind::broadcast:
+    case Kind::barrier:
+      break;
+  }
+  return CollectiveKind::broadcast;
+}
+
+char* bytes_of(const at::Tensor& tensor) {
+  return static_cast<char*>(tensor.mutable_data_ptr());
 }
 
 void GlooCommunicator::run(const Operation& operation) {
@@ -217,11 +253,35 @@ void GlooCommunicator::run(const Operation& operation) {
     }
     case Kind::broadcast: {
       gloo::BroadcastOptions options(context_);
-      options.setOutput(static_cast<char*>(operation.tensor.mutable_data_ptr()),
-                        operation.tensor.nbytes());
+      options.setOutput(bytes_of(operation.tensor), operation.tensor.nbytes());
       options.setRoot(operation.root);
       options.setTag(tag_++);
       gloo::broadcast(options);
+      return;
+    }
+    case Kind::gather: {
+      gloo::GatherOptions options(context_);
+      options.setInput(bytes_of(operation.tensor), operation.tensor.nbytes());
+      if (rank() == operation.root) {
+        const at::Tensor& all = operation.others.front();
+        options.setOutput(bytes_of(all), all.nbytes());
+      }
+      options.setRoot(operation.root);
+      options.setTag(tag_++);
+      gloo::gather(options);
+      return;
+    }
+    case Kind::scatter: {
+      gloo::ScatterOptions options(context_);
+      if (rank() == operation.root) {
+        std::vector<char*> parts;
+        for (const at::Tensor& part : operation.others) parts.push_back(bytes_of(part));
+        options.setInputs(parts, operation.tensor.nbytes());
+      }
+      options.setOutput(bytes_of(operation.tensor), operation.tensor.nbytes());
+      options.setRoot(operation.root);
+      options.setTag(tag_++);
+      gloo::scatter(options);
       return;
     }
     case Kind::barrier: {

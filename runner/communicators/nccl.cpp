@@ -151,14 +151,18 @@ void NcclCommunicator::enqueue_broadcast(const at::Tensor& flat, int root) {
              "broadcast");
 }
 
+void NcclCommunicator::note(CollectiveKind kind, const at::Tensor& flat) {
+  if (device_.stamping()) {
+    transfers_.push_back({kind, {static_cast<std::int64_t>(flat.nbytes())}});
+  }
+}
+
 void NcclCommunicator::all_reduce(const at::Tensor& flat) {
   fork();
   stamp();
   enqueue_all_reduce(flat);
   stamp();
-  if (device_.stamping()) {
-    transfers_.push_back({CollectiveKind::all_reduce, {static_cast<std::int64_t>(flat.nbytes())}});
-  }
+  note(CollectiveKind::all_reduce, flat);
 }
 
 void NcclCommunicator::broadcast(const at::Tensor& flat, int root) {
@@ -166,9 +170,50 @@ void NcclCommunicator::broadcast(const at::Tensor& flat, int root) {
   stamp();
   enqueue_broadcast(flat, root);
   stamp();
-  if (device_.stamping()) {
-    transfers_.push_back({CollectiveKind::broadcast, {static_cast<std::int64_t>(flat.nbytes())}});
+  note(CollectiveKind::broadcast, flat);
+}
+
+void NcclCommunicator::gather(const at::Tensor& flat, const at::Tensor& all, int root) {
+  throw_if_aborted();
+  fork();
+  stamp();
+  {
+    const Watched watched(*this);
+    const ncclDataType_t type = nccl_type(flat.scalar_type());
+    check_nccl(ncclGroupStart(), "gather");
+    check_nccl(ncclSend(flat.data_ptr(), count_of(flat), type, root, comm_, stream_.stream()),
+               "gather");
+    for (int peer = 0; rank_ == root && peer < size_; ++peer) {
+      char* part =
+          static_cast<char*>(all.data_ptr()) + static_cast<std::size_t>(peer) * flat.nbytes();
+      check_nccl(ncclRecv(part, count_of(flat), type, peer, comm_, stream_.stream()), "gather");
+    }
+    check_nccl(ncclGroupEnd(), "gather");
   }
+  stamp();
+  note(CollectiveKind::gather, flat);
+}
+
+void NcclCommunicator::scatter(const std::vector<at::Tensor>& parts, const at::Tensor& flat,
+                               int root) {
+  throw_if_aborted();
+  fork();
+  stamp();
+  {
+    const Watched watched(*this);
+    const ncclDataType_t type = nccl_type(flat.scalar_type());
+    check_nccl(ncclGroupStart(), "scatter");
+    for (int peer = 0; rank_ == root && peer < size_; ++peer) {
+      const at::Tensor& part = parts.at(static_cast<std::size_t>(peer));
+      check_nccl(ncclSend(part.data_ptr(), count_of(flat), type, peer, comm_, stream_.stream()),
+                 "scatter");
+    }
+    check_nccl(ncclRecv(flat.data_ptr(), count_of(flat), type, root, comm_, stream_.stream()),
+               "scatter");
+    check_nccl(ncclGroupEnd(), "scatter");
+  }
+  stamp();
+  note(CollectiveKind::scatter, flat);
 }
 
 void NcclCommunicator::join() {

@@ -38,6 +38,8 @@ class NcclCommunicator : public Communicator {
   std::string backend() const override { return "nccl"; }
   void all_reduce(const at::Tensor& flat) override;
   void broadcast(const at::Tensor& flat, int root) override;
+  void gather(const at::Tensor& flat, const at::Tensor& all, int root) override;
+  void scatter(const std::vector<at::Tensor>& parts, const at::Tensor& flat, int root) override;
   void join() override;
   void barrier() override;
   /// Empty unless the device stamps.
@@ -57,6 +59,7 @@ class NcclCommunicator : public Communicator {
   void throw_if_aborted() const;
   void fork();
   void stamp();
+  void note(CollectiveKind kind, const at::Tensor& flat);
 
   int rank_, size_;
   CudaDevice& device_;

@@ -1,19 +1,16 @@
 #include "runner/data/loader.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/constant_pad_nd.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
-#include <ATen/ops/tensor.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <random>
 
-#include "runner/data/idx.h"
 #include "sim/core/error.h"
 
 namespace lockstep::runner {
@@ -21,8 +18,30 @@ namespace lockstep::runner {
 namespace {
 
 constexpr int kSyntheticBatches = 4;
-// Mean and standard deviation of the training images, as everybody normalises them.
-constexpr double kMean = 0.2860, kDeviation = 0.3530;
+
+/// Read once for all loaders of a process that live at the same time.
+std::shared_ptr<const Dataset> shared_dataset(const LoaderOptions& options) {
+  static std::map<std::string, std::weak_ptr<const Dataset>> known;
+  std::weak_ptr<const Dataset>& place = known[options.data + "/" + options.directory];
+  if (auto dataset = place.lock()) return dataset;
+  auto dataset = std::make_shared<const Dataset>(read_dataset(options.data, options.directory));
+  place = dataset;
+  return dataset;
+}
+
+void check_fits(const Model& model, const Dataset& dataset, const LoaderOptions& options,
+                int batch) {
+  if (model.input_shape() != std::vector<std::int64_t>{3, 32, 32}) {
+    throw InputError({}, "data",
+                     fmt::format("{} takes images of {}, those of {} are shown as 3x32x32",
+                                 model.name(), fmt::join(model.input_shape(), "x"), options.data),
+                     "use synthetic");
+  }
+  if (dataset.samples() < std::int64_t{batch} * options.workers) {
+    throw InputError({}, "batch",
+                     fmt::format("{} samples are too few for a step", dataset.samples()));
+  }
+}
 
 }  // namespace
 
@@ -34,8 +53,33 @@ Batch random_batch(const Model& model, int batch, std::uint64_t seed, c10::Devic
           .target = at::randint(model.classes(), {batch}, generator, at::kLong).to(device)};
 }
 
+Sampler::Sampler(std::int64_t samples, int batch, const LoaderOptions& options)
+    : batch_(static_cast<std::size_t>(batch)),
+      rank_(static_cast<std::size_t>(options.rank)),
+      workers_(static_cast<std::size_t>(options.workers)),
+      seed_(options.seed),
+      order_(static_cast<std::size_t>(samples)) {
+  LOCKSTEP_ASSERT(order_.size() >= batch_ * workers_, "an epoch holds a step");
+  shuffle();
+}
+
+void Sampler::shuffle() {
+  std::iota(order_.begin(), order_.end(), 0);
+  std::mt19937_64 random(seed_ + epoch_++);
+  std::ranges::shuffle(order_, random);
+  place_ = 0;
+}
+
+std::vector<std::int64_t> Sampler::next() {
+  if (place_ + batch_ * workers_ > order_.size()) shuffle();
+  std::vector<std::int64_t> mine;
+  for (std::size_t i = 0; i < batch_; ++i) mine.push_back(order_[place_ + i * workers_ + rank_]);
+  place_ += batch_ * workers_;
+  return mine;
+}
+
 Loader::Loader(const LoaderOptions& options, const Model& model, int batch, c10::Device device)
-    : options_(options), batch_(batch), device_(device) {
+    : device_(device) {
   if (options.data == "synthetic") {
     for (int i = 0; i < kSyntheticBatches; ++i) {
       const auto seed =
@@ -44,45 +88,22 @@ Loader::Loader(const LoaderOptions& options, const Model& model, int batch, c10:
     }
     return;
   }
-  if (options.data != "fashion-mnist") {
-    throw InputError({}, "data", fmt::format("there is no data \"{}\"", options.data),
-                     "one of synthetic, fashion-mnist");
+  dataset_ = shared_dataset(options);
+  check_fits(model, *dataset_, options, batch);
+  sampler_ = std::make_unique<Sampler>(samples(), batch, options);
+  if (options.threads > 0) {
+    prefetch_ = std::make_unique<Prefetch>(
+        options.threads, [this] { return sampler_->next(); },
+        [this](const std::vector<std::int64_t>& indices) {
+          return make_batch(*dataset_, indices);
+        });
   }
-  LabelledImages read = read_fashion_mnist(options.directory);
-  samples_ = read.labels.sizes[0];
-  if (samples_ < std::int64_t{batch} * options.workers) {
-    throw InputError({}, "batch", fmt::format("{} samples are too few for a step", samples_));
-  }
-  images_ = at::from_blob(read.images.data.data(), {samples_, 1, 28, 28}, at::kByte).clone();
-  labels_ = at::from_blob(read.labels.data.data(), {samples_}, at::kByte).to(at::kLong);
-  shuffle();
-}
-
-void Loader::shuffle() {
-  order_.resize(static_cast<std::size_t>(samples_));
-  std::iota(order_.begin(), order_.end(), 0);
-  std::mt19937_64 random(options_.seed + epoch_++);
-  std::ranges::shuffle(order_, random);
-  place_ = 0;
 }
 
 Batch Loader::next() {
   if (!ready_.empty()) return ready_[turn_++ % ready_.size()];
-  const auto workers = static_cast<std::size_t>(options_.workers);
-  const auto wanted = static_cast<std::size_t>(batch_);
-  if (place_ + wanted * workers > order_.size()) shuffle();
-  std::vector<std::int64_t> mine;
-  for (std::size_t i = 0; i < wanted; ++i) {
-    mine.push_back(order_[place_ + i * workers + static_cast<std::size_t>(options_.rank)]);
-  }
-  place_ += wanted * workers;
-  const at::Tensor index = at::tensor(mine);
-  const at::Tensor grey =
-      images_.index_select(0, index).to(at::kFloat).div_(255.0).sub_(kMean).div_(kDeviation);
-  const at::Tensor image = at::constant_pad_nd(grey, {2, 2, 2, 2}, -kMean / kDeviation)
-                               .expand({batch_, 3, 32, 32})
-                               .contiguous();
-  return {.input = image.to(device_), .target = labels_.index_select(0, index).to(device_)};
+  const Batch batch = prefetch_ ? prefetch_->next() : make_batch(*dataset_, sampler_->next());
+  return {.input = batch.input.to(device_), .target = batch.target.to(device_)};
 }
 
 }  // namespace lockstep::runner

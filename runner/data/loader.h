@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "runner/data/dataset.h"
+#include "runner/data/prefetch.h"
 #include "runner/measure/train.h"
 #include "runner/models/model.h"
 
@@ -13,35 +16,46 @@ namespace lockstep::runner {
 Batch random_batch(const Model& model, int batch, std::uint64_t seed, c10::Device device);
 
 struct LoaderOptions {
-  std::string data = "synthetic";  ///< or "fashion-mnist"
-  std::string directory;           ///< of the files; empty: where Debian puts them
+  std::string data = "synthetic";  ///< or a name that read_dataset takes
+  std::string directory{};         ///< of the files; empty: where Debian puts them
   std::uint64_t seed = 1;
   int rank = 0, workers = 1;
+  int threads = 0;  ///< that load ahead; 0: next() loads
 };
 
-/// Batches for one worker. Synthetic ones are made once and handed out in turn: they cost no time.
-/// Fashion-MNIST is read once; each epoch is shuffled anew, and worker r takes samples r, r + n,
-/// ... of it, shown as three equal planes of 32x32.
-class Loader {
+/// Which samples a worker takes: each epoch is shuffled anew, alike on all workers, and worker r
+/// takes r, r + n, ... of it. What is left of an epoch below a whole step is dropped.
+class Sampler {
  public:
-  /// InputError for unknown data, missing or damaged files.
-  Loader(const LoaderOptions& options, const Model& model, int batch, c10::Device device);
-  Batch next();
-  std::int64_t samples() const { return samples_; }  ///< in the data set; 0: synthetic
+  Sampler(std::int64_t samples, int batch, const LoaderOptions& options);
+  std::vector<std::int64_t> next();
 
  private:
   void shuffle();
 
-  LoaderOptions options_;
-  int batch_;
-  c10::Device device_;
-  std::int64_t samples_ = 0;
-  std::vector<Batch> ready_;  ///< synthetic
-  std::size_t turn_ = 0;
-  at::Tensor images_, labels_;  ///< bytes; int64
+  std::size_t batch_, rank_, workers_;
+  std::uint64_t seed_, epoch_ = 0;
   std::vector<std::int64_t> order_;
   std::size_t place_ = 0;
-  std::uint64_t epoch_ = 0;
+};
+
+/// Batches for one worker. Synthetic ones are made once and handed out in turn: they cost no time.
+class Loader {
+ public:
+  /// InputError for unknown data, missing or damaged files, and where the model takes other images.
+  Loader(const LoaderOptions& options, const Model& model, int batch, c10::Device device);
+  Loader(const Loader&) = delete;  // its threads refer to it
+  Loader& operator=(const Loader&) = delete;
+  Batch next();
+  std::int64_t samples() const { return dataset_ ? dataset_->samples() : 0; }  ///< 0: synthetic
+
+ private:
+  c10::Device device_;
+  std::vector<Batch> ready_;  ///< synthetic
+  std::size_t turn_ = 0;
+  std::shared_ptr<const Dataset> dataset_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Prefetch> prefetch_;  ///< last: its threads use the others
 };
 
 }  // namespace lockstep::runner

@@ -30,48 +30,72 @@ std::vector<BucketTimes> since(Moment begin, const std::vector<BucketMoments>& m
 
 }  // namespace
 
-Bench::Bench(const std::string& model, int batch, const StrategyOptions& strategy,
-             Communicator* communicator, Device& device, const LoaderOptions& data,
-             std::uint64_t seed)
-    : device_(device),
-      batch_(batch),
-      model_(make_model(model, device.torch(), seed)),
-      strategy_(make_strategy(strategy, model_, communicator, device)),
-      trainer_(model_, *strategy_),
-      loader_(data, model_, batch, device.torch()) {}
+Bench::Bench(const BenchOptions& options, Communicator* communicator, Device& device)
+    : options_(options),
+      device_(device),
+      model_(options.replay ? replayed_model(*options.replay)
+                            : make_model(options.model, device.torch(), options.seed)),
+      strategy_(make_strategy(options.strategy, model_, communicator, device)),
+      slowness_(options.stragglers, communicator != nullptr ? communicator->rank() : 0,
+                options.spin) {
+  Slowness* slowness = slowness_.any() ? &slowness_ : nullptr;
+  if (options.replay) {
+    replay_.emplace(*options_.replay, model_, *strategy_, slowness, options.spin);
+  } else {
+    loader_.emplace(options.data, model_, options.batch, device.torch());
+    trainer_.emplace(model_, *strategy_, SgdOptions{}, slowness);
+  }
+}
+
+Batch Bench::load() {
+  slowness_.delay(StepPart::input);
+  if (loader_) return loader_->next();
+  replay_->load();
+  return {};
+}
+
+void Bench::step(const Batch& batch, Recorder* recorder) {
+  if (trainer_) {
+    trainer_->step(batch, recorder);
+  } else {
+    replay_->step(recorder);
+  }
+}
 
 TimedStep Bench::timed_step() {
   HostRecorder recorder(/*by_layer=*/false);
   device_.clear_stamps();
   const Moment begin = host_now();
-  const Batch batch = loader_.next();
+  slowness_.delay(StepPart::step);
+  const Moment loading = host_now();
+  const Batch batch = load();
   const Moment loaded = host_now();
-  trainer_.step(batch, &recorder);
+  step(batch, &recorder);
   device_.synchronize();
   const Moment end = host_now();
   const auto& marks = recorder.marks();
-  TimedStep step;
-  step.total = end - begin;
-  step.input = loaded - begin;
-  step.forward = at(marks, Mark::backward_begin) - at(marks, Mark::forward_begin);
-  step.backward = at(marks, Mark::backward_end) - at(marks, Mark::backward_begin);
-  step.optimizer = at(marks, Mark::optimizer_end) - at(marks, Mark::optimizer_begin);
-  step.buckets = since(begin, strategy_->take_buckets());
-  return step;
+  TimedStep timed;
+  timed.total = end - begin;
+  timed.input = loaded - loading;
+  timed.forward = at(marks, Mark::backward_begin) - at(marks, Mark::forward_begin);
+  timed.backward = at(marks, Mark::backward_end) - at(marks, Mark::backward_begin);
+  timed.optimizer = at(marks, Mark::optimizer_end) - at(marks, Mark::optimizer_begin);
+  timed.buckets = since(begin, strategy_->take_buckets());
+  return timed;
 }
 
 StepParts Bench::profiled_step() {
-  const Batch batch = loader_.next();
+  const Batch batch = load();
   HostRecorder recorder;
-  trainer_.step(batch, &recorder);
+  step(batch, &recorder);
   return cut_at_marks(recorder.marks(), model_.layers().size());
 }
 
 Timeline Bench::traced_step(int rank, Moment origin) {
-  const Batch batch = loader_.next();
+  const Batch batch = load();
   HostRecorder recorder;
   device_.clear_stamps();
-  trainer_.step(batch, &recorder);
+  step(batch, &recorder);
   Timeline timeline;
   const auto add = [&](Lane lane, TaskKind kind, const std::string& name, Moment from, Moment to) {
     if (to <= from) return;
@@ -99,15 +123,16 @@ Timeline Bench::traced_step(int rank, Moment origin) {
     }
   }
   const auto buckets = strategy_->take_buckets();
+  const char* what = strategy_->kind() == "ddp" ? "bucket" : "gradient";
   for (std::size_t i = 0; i < buckets.size(); ++i) {
-    add(Lane::communication, TaskKind::collective, fmt::format("bucket {}", i), buckets[i].launch,
+    add(Lane::communication, TaskKind::collective, fmt::format("{} {}", what, i), buckets[i].launch,
         buckets[i].done);
   }
   return timeline;
 }
 
 Bytes Bench::input_bytes() const {
-  std::int64_t values = batch_;
+  std::int64_t values = options_.batch;
   for (const std::int64_t size : model_.input_shape()) values *= size;
   return {values * static_cast<std::int64_t>(sizeof(float))};
 }
@@ -116,7 +141,7 @@ std::vector<int> Bench::ready_order() {
   std::vector<int> order;
   const GradientHooks hooks(model_.parameters(),
                             [&order](int parameter) { order.push_back(parameter); });
-  trainer_.step(loader_.next());
+  step(load(), nullptr);
   device_.synchronize();
   return order;
 }

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runner/data/loader.h"
 #include "runner/measure/profile.h"
+#include "runner/measure/replay.h"
+#include "runner/measure/straggler.h"
 #include "runner/measure/train.h"
 #include "runner/strategies/strategy.h"
 #include "sim/records/timeline.h"
@@ -18,11 +21,23 @@ struct TimedStep {
   std::vector<BucketTimes> buckets;  ///< from the start of the step
 };
 
-/// A network with a strategy at one batch on one worker, ready to train.
+/// What is trained, and how.
+struct BenchOptions {
+  std::string model{};
+  int batch = 1;  ///< per worker
+  StrategyOptions strategy{};
+  LoaderOptions data{};
+  std::uint64_t seed = 1;
+  std::vector<InjectedStraggler> stragglers{};
+  std::optional<Profile> replay{};  ///< waits for it instead of computing
+  Moment spin = 0;                  ///< of waits, see wait_until
+};
+
+/// A network with a strategy at one batch on one worker, ready to train, or to be replayed.
 class Bench {
  public:
-  Bench(const std::string& model, int batch, const StrategyOptions& strategy,
-        Communicator* communicator, Device& device, const LoaderOptions& data, std::uint64_t seed);
+  /// `communicator`: null alone.
+  Bench(const BenchOptions& options, Communicator* communicator, Device& device);
 
   Bench(const Bench&) = delete;  // its parts refer to each other
   Bench& operator=(const Bench&) = delete;
@@ -36,18 +51,23 @@ class Bench {
   Timeline traced_step(int rank, Moment origin);
 
   const Model& model() const { return model_; }
-  std::int64_t dataset_samples() const { return loader_.samples(); }
+  std::int64_t dataset_samples() const { return loader_ ? loader_->samples() : 0; }
   Bytes input_bytes() const;  ///< of one batch
   /// Parameters as their gradients get ready; trains one step to see it.
   std::vector<int> ready_order();
 
  private:
+  Batch load();
+  void step(const Batch& batch, Recorder* recorder);
+
+  BenchOptions options_;
   Device& device_;
-  int batch_;
   Model model_;
   std::unique_ptr<Strategy> strategy_;
-  Trainer trainer_;
-  Loader loader_;
+  Slowness slowness_;
+  std::optional<Loader> loader_;    ///< unless replayed
+  std::optional<Trainer> trainer_;  ///< unless replayed
+  std::optional<Replay> replay_;
 };
 
 }  // namespace lockstep::runner

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "runner/communicators/communicator.h"
@@ -8,10 +9,18 @@
 
 namespace lockstep::runner {
 
-/// Times one collective over all ranks of the communicator at each size, `rounds` times; every rank
-/// calls. A time is from the last rank's launch to the last rank's end, by the ranks' common clock
-/// (one host).
+/// How collectives are timed.
+struct CollectiveSizes {
+  std::vector<Bytes> bytes;        ///< of one rank's array, ascending
+  int rounds = 7;                  ///< at each size; fewer, at least two, where it takes long
+  Moment longest = 3'000'000'000;  ///< ns: sizes that would take longer are left out
+};
+
+/// Times one collective over all ranks of the communicator at each size; every rank calls. A time
+/// is from the last rank's launch to the last rank's end, at rank 0's time; `offsets`, by rank,
+/// lead there (all zero on one host).
 CollectiveTable measure_collective(CollectiveKind kind, Communicator& communicator, Device& device,
-                                   const std::vector<Bytes>& sizes, int rounds);
+                                   const CollectiveSizes& sizes,
+                                   const std::vector<Moment>& offsets);
 
 }  // namespace lockstep::runner

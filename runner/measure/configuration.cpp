@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <deque>
 
 #include "runner/measure/bench.h"
 #include "runner/measure/clock.h"
+#include "runner/measure/series.h"
 #include "runner/measure/statistics.h"
 #include "runner/measure/trace.h"
 
@@ -16,55 +17,13 @@ namespace {
 
 constexpr Moment kBlock = 400'000'000;  // ns of steps between two looks at the machine's speed
 constexpr int kMostPerBlock = 12;
-constexpr double kSteady = 0.25;  // a change that comes late or early leaves half of it: 12 %
-constexpr int kWarmup = 3;        // the third step of DDP is the first steady one
+constexpr int kWarmup = 3;  // the third step of DDP is the first steady one
 
-/// Reference times around the blocks of a series.
-struct SpeedSeries {
-  std::vector<Time> before, after;
-  void add(Moment first, Moment second) {
-    before.push_back(Time::nanoseconds(first));
-    after.push_back(Time::nanoseconds(second));
-  }
-
-  /// The index by which the series' median step, normalised, is the median of its steps each
-  /// normalised by its own block: a machine changes its speed from one block to the next.
-  SpeedIndex of(const std::vector<Time>& steps) const {
-    const std::size_t per_block = steps.size() / before.size();
-    std::vector<double> raw, normalised;
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      const std::size_t block = std::min(i / per_block, before.size() - 1);
-      raw.push_back(steps[i].seconds());
-      normalised.push_back(2 * steps[i].seconds() /
-                           (before[block].seconds() + after[block].seconds()));
-    }
-    const double reference = median(raw) / median(normalised);
-    const double first = mean_time(before).seconds(), last = mean_time(after).seconds();
-    const double scale = 2 * reference / (first + last);
-    return {.before = Time::from_seconds(first * scale), .after = Time::from_seconds(last * scale)};
-  }
-
-  /// Whether the machine kept its speed within most blocks: a change in between is corrected by
-  /// the mean of both ends, so only as far as it went evenly.
-  bool stable() const {
-    std::vector<double> changes;
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      changes.push_back(std::abs(after[i].seconds() / before[i].seconds() - 1));
-    }
-    return median(changes) <= kSteady;
-  }
-};
-
-struct ProfileSeries {
-  std::vector<StepParts> parts;
-  std::vector<Time> steps;   ///< unprofiled
-  std::vector<Time> inputs;  ///< of them
-  SpeedSeries speed;
-};
-
-struct RunSeries {
-  std::vector<TimedStep> steps;
-  SpeedSeries speed;
+/// A strategy of all workers together.
+struct Shared {
+  StrategyOptions strategy;
+  std::unique_ptr<Bench> bench;
+  RunSeries series{};
 };
 
 class Measuring {
@@ -73,45 +32,70 @@ class Measuring {
   void run();
 
  private:
-  std::unique_ptr<Bench> make_bench(const std::string& kind) const;
+  bool replayed() const { return configuration_.replay.has_value(); }
+  bool profiles() const { return !worker_.calibration; }
+  std::unique_ptr<Bench> make_bench(const StrategyOptions& strategy) const;
+  void warm_up();
   void profile_block(ProfileSeries& series);
   void run_block(Bench& bench, RunSeries& series);
+  void single_round();
   void round();
-  std::string run_id(const std::string& kind, int workers) const;
+  std::string run_id(const StrategyOptions& strategy, int workers) const;
   void announce(const std::string& run, const std::string& what) const;
-  void add_profile(const ProfileSeries& series, int beside, const std::vector<int>& order);
-  void add_run(const RunSeries& series, const std::string& kind, int workers);
+  void add_profile(const ProfileSeries& series, int beside);
+  void add_run(const RunSeries& series, const StrategyOptions& strategy, int workers);
   std::size_t steps_done() const;
-  void trace();
+  void trace(Shared& shared);
 
   Worker& worker_;
   Configuration configuration_;
-  std::unique_ptr<Bench> single_, ddp_;
+  std::unique_ptr<Bench> single_;
+  std::deque<Shared> shared_;
+  std::vector<int> ready_order_;
   int per_block_ = 1;
   ProfileSeries alone_, beside_;
-  RunSeries single_run_, ddp_run_;
+  RunSeries single_run_;
   Speed last_speed_;
 };
 
 Measuring::Measuring(Worker& worker, const Configuration& configuration)
-    : worker_(worker), configuration_(configuration), single_(make_bench("single")) {
-  if (configuration.ddp) ddp_ = make_bench("ddp");
+    : worker_(worker), configuration_(configuration), single_(make_bench({.kind = "single"})) {
+  for (const StrategyOptions& strategy : configuration.shared) {
+    shared_.push_back({.strategy = strategy, .bench = make_bench(strategy)});
+  }
 }
 
-std::unique_ptr<Bench> Measuring::make_bench(const std::string& kind) const {
-  const bool shared = kind != "single";
-  const LoaderOptions data{.data = worker_.options.data,
-                           .directory = worker_.options.data_directory,
-                           .seed = worker_.options.seed,
-                           .rank = shared ? worker_.rank() : 0,
-                           .workers = shared ? worker_.size() : 1};
-  return std::make_unique<Bench>(
-      configuration_.model, configuration_.batch, StrategyOptions{.kind = kind},
-      shared ? worker_.communicator.get() : nullptr, *worker_.device, data, worker_.options.seed);
+std::unique_ptr<Bench> Measuring::make_bench(const StrategyOptions& strategy) const {
+  const bool shared = strategy.kind != "single";
+  const MeasureOptions& options = worker_.options;
+  BenchOptions bench{.model = configuration_.model,
+                     .batch = configuration_.batch,
+                     .strategy = strategy,
+                     .data = {.data = options.data,
+                              .directory = options.data_directory,
+                              .seed = options.seed,
+                              .rank = shared ? worker_.rank() : 0,
+                              .workers = shared ? worker_.size() : 1,
+                              .threads = options.loaders},
+                     .seed = options.seed,
+                     .replay = configuration_.replay,
+                     .spin = worker_.spin()};
+  if (shared) bench.stragglers = options.stragglers;  // a profile is that of a sound worker
+  return std::make_unique<Bench>(bench, shared ? worker_.communicator.get() : nullptr,
+                                 *worker_.device);
 }
 
-std::string Measuring::run_id(const std::string& kind, int workers) const {
-  return fmt::format("{}-b{}-{}-n{}", configuration_.model, configuration_.batch, kind, workers);
+std::string Measuring::run_id(const StrategyOptions& strategy, int workers) const {
+  const StrategyOptions usual;
+  std::string id =
+      fmt::format("{}-b{}-{}", configuration_.model, configuration_.batch, strategy.kind);
+  if (strategy.bucket_cap != usual.bucket_cap ||
+      strategy.first_bucket_cap != usual.first_bucket_cap) {
+    id += fmt::format("-caps{}-{}", strategy.first_bucket_cap.count, strategy.bucket_cap.count);
+  }
+  id += fmt::format("-n{}", workers);
+  if (workers > 1 && worker_.hosts() > 1) id += fmt::format("-hosts{}", worker_.hosts());
+  return replayed() ? id + "-replay" : id;
 }
 
 void Measuring::announce(const std::string& run, const std::string& what) const {
@@ -138,49 +122,61 @@ void Measuring::run_block(Bench& bench, RunSeries& series) {
   }
 }
 
-/// Every kind of block once, the reference kernel between them.
-void Measuring::round() {
-  const auto next_speed = [this] { return std::exchange(last_speed_, worker_.speed()); };
-  if (configuration_.single && worker_.first()) {
-    announce(run_id("single", 1), "single");
-    profile_block(alone_);
+/// What rank 0 does while the others wait.
+void Measuring::single_round() {
+  const bool mine = configuration_.single && worker_.first();
+  if (mine) {
+    announce(run_id({.kind = "single"}, 1), "single");
+    if (profiles()) profile_block(alone_);
     run_block(*single_, single_run_);
   }
-  Speed before = next_speed();
-  if (configuration_.single && worker_.first()) {
-    alone_.speed.add(before.own, last_speed_.own);
-    single_run_.speed.add(before.own, last_speed_.own);
-  }
+  const Speed before = std::exchange(last_speed_, worker_.speed());
+  if (!mine) return;
+  if (profiles()) alone_.speed.add(before.own, last_speed_.own);
+  single_run_.speed.add(before.own, last_speed_.own);
+}
+
+/// Every kind of block once, the reference kernel between them.
+void Measuring::round() {
+  single_round();
   if (worker_.size() == 1) return;
-  announce("", "side by side");
-  profile_block(beside_);
-  before = next_speed();
-  beside_.speed.add(before.own, last_speed_.own);
-  if (!ddp_) return;
-  announce(run_id("ddp", worker_.size()), "ddp");
-  run_block(*ddp_, ddp_run_);
-  before = next_speed();
-  ddp_run_.speed.add(before.all, last_speed_.all);
+  if (profiles()) {
+    announce("", "side by side");
+    profile_block(beside_);
+    const Speed before = std::exchange(last_speed_, worker_.speed());
+    beside_.speed.add(before.own, last_speed_.own);
+  }
+  for (Shared& shared : shared_) {
+    announce(run_id(shared.strategy, worker_.size()), shared.strategy.kind);
+    run_block(*shared.bench, shared.series);
+    const Speed before = std::exchange(last_speed_, worker_.speed());
+    shared.series.speed.add(before.all, last_speed_.all);
+  }
 }
 
 std::size_t Measuring::steps_done() const {
-  return std::max(single_run_.steps.size(), ddp_run_.steps.size());
+  std::size_t most = single_run_.steps.size();
+  for (const Shared& shared : shared_) most = std::max(most, shared.series.steps.size());
+  return most;
 }
 
-void Measuring::run() {
-  const Moment begin = host_now();
+void Measuring::warm_up() {
   announce("", "warming up");
-  const std::vector<int> order = single_->ready_order();
+  if (!replayed()) ready_order_ = single_->ready_order();
   Moment step = 0;
   for (int i = 0; i < kWarmup; ++i) {
     if (i > 0) step = single_->timed_step().total;  // seeing the order was the first
     worker_.progress.beat();
-    if (ddp_) ddp_->timed_step();
+    for (Shared& shared : shared_) shared.bench->timed_step();
     worker_.progress.beat();
   }
   const auto fitting = std::clamp<Moment>(kBlock / std::max<Moment>(step, 1), 1, kMostPerBlock);
   per_block_ = static_cast<int>(worker_.agree(std::min<Moment>(fitting, worker_.options.steps)));
+}
 
+void Measuring::run() {
+  const Moment begin = host_now();
+  warm_up();
   last_speed_ = worker_.speed();
   for (bool more = true; more;) {
     const Moment round_begin = host_now();
@@ -193,21 +189,22 @@ void Measuring::run() {
         static_cast<int>(worker_.first() ? steps_done() : 0) < worker_.options.steps;
     more = worker_.agree(fits && wanted) != 0;
   }
-  add_profile(alone_, 1, order);
-  add_profile(beside_, worker_.size(), order);
-  add_run(single_run_, "single", 1);
-  add_run(ddp_run_, "ddp", worker_.size());
-  if (ddp_ && worker_.options.repeat == 0) trace();
+  add_profile(alone_, 1);
+  add_profile(beside_, worker_.environment.local_size);
+  add_run(single_run_, {.kind = "single"}, 1);
+  for (Shared& shared : shared_) {
+    add_run(shared.series, shared.strategy, worker_.size());
+    if (worker_.options.repeat == 0) trace(shared);
+  }
 }
 
-void Measuring::add_profile(const ProfileSeries& series, int beside,
-                            const std::vector<int>& order) {
+void Measuring::add_profile(const ProfileSeries& series, int beside) {
   if (series.parts.empty()) return;
   ProfileSample sample;
   sample.process = worker_.options.repeat;
   sample.rank = worker_.rank();
   sample.speed_index = series.speed.of(series.steps);
-  sample.profile = host_profile(single_->model(), series.parts, order);
+  sample.profile = host_profile(single_->model(), series.parts, ready_order_);
   sample.profile.batch = configuration_.batch;
   sample.profile.device = worker_.device->name();
   sample.profile.beside = beside;
@@ -218,66 +215,41 @@ void Measuring::add_profile(const ProfileSeries& series, int beside,
   worker_.part.measurement.profiles.push_back(std::move(sample));
 }
 
-void Measuring::add_run(const RunSeries& series, const std::string& kind, int workers) {
+void Measuring::add_run(const RunSeries& series, const StrategyOptions& strategy, int workers) {
   if (series.steps.empty()) return;
-  const auto middle = [&series](auto part) {
-    std::vector<std::int64_t> values;
-    for (const TimedStep& step : series.steps) values.push_back(part(step));
-    return Time::nanoseconds(median_ns(values));
-  };
+  const MeasureOptions& options = worker_.options;
   Run run;
-  run.id = run_id(kind, workers);
+  run.id = run_id(strategy, workers);
   run.origin = worker_.part.measurement.origin;
-  run.calibration = worker_.options.visit;
+  run.calibration = worker_.calibration ? worker_.calibration->id : options.visit;
   run.model = configuration_.model;
   run.batch_per_worker = configuration_.batch;
   run.workers = workers;
-  run.strategy.kind = kind;
+  run.strategy = strategy;
   run.sync = Sync::step;
-  run.stable = series.speed.stable();
-  run.dataset = worker_.options.data;
+  run.compute = replayed() ? Compute::replay : Compute::real;
+  run.dataset = options.data;
   run.dataset_samples = single_->dataset_samples();
-  if (workers > 1) run.parity = configuration_.parity;
-
-  RunRepeat repeat;
-  repeat.process = worker_.options.repeat;
-  repeat.warmup = kWarmup;
-  repeat.steps = static_cast<int>(series.steps.size());
-  for (const TimedStep& step : series.steps) {
-    repeat.samples.push_back(Time::nanoseconds(step.total));
+  run.loaders = options.loaders;
+  if (workers > 1) {
+    run.hosts = worker_.hosts();
+    run.emulated = worker_.emulated();
+    run.link = options.link;
+    run.slow_links = options.slow_links;
+    run.stragglers = options.stragglers;
+    const auto parity = configuration_.parity.find(strategy.kind);
+    if (parity != configuration_.parity.end()) run.parity = parity->second;
   }
-  repeat.step = quantiles(repeat.samples);
-  repeat.input = middle([](const TimedStep& s) { return s.input; });
-  repeat.speed_index = series.speed.of(repeat.samples);
-  run.repeats.push_back(repeat);
-
-  RunRank rank;
-  rank.rank = worker_.rank();
-  rank.device = worker_.device->name();
-  rank.step = repeat.step.p50;
-  rank.forward = middle([](const TimedStep& s) { return s.forward; });
-  rank.backward = middle([](const TimedStep& s) { return s.backward; });
-  rank.optimizer = middle([](const TimedStep& s) { return s.optimizer; });
-  rank.buckets = series.steps.back().buckets;
-  for (std::size_t i = 0; i < rank.buckets.size(); ++i) {
-    const auto of = [&](auto part) {
-      return middle([&](const TimedStep& s) { return part(s.buckets[i]).ns(); });
-    };
-    rank.buckets[i].ready = of([](const BucketTimes& b) { return b.ready; });
-    rank.buckets[i].launch = of([](const BucketTimes& b) { return b.launch; });
-    rank.buckets[i].done = of([](const BucketTimes& b) { return b.done; });
-  }
-  rank.peak = {worker_.device->take_peak_bytes()};
-  run.ranks.push_back(std::move(rank));
+  add_repeat(series, kWarmup, worker_, run);
   worker_.part.runs.push_back(std::move(run));
 }
 
 /// A step that everybody records layer by layer; not one of the timed ones.
-void Measuring::trace() {
+void Measuring::trace(Shared& shared) {
   worker_.barrier();
   const Moment origin = worker_.agree(host_now());
-  const Timeline mine = ddp_->traced_step(worker_.rank(), origin);
-  write_measured_timeline(worker_, run_id("ddp", worker_.size()), mine);
+  const Timeline mine = shared.bench->traced_step(worker_.rank(), origin);
+  write_measured_timeline(worker_, run_id(shared.strategy, worker_.size()), mine);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "runner/measure/copies.h"
 
 #include <ATen/ops/_foreach_copy.h>
+#include <ATen/ops/sum.h>
 #include <ATen/ops/zeros.h>
 
 #include "runner/measure/clock.h"
@@ -13,7 +14,27 @@ namespace {
 constexpr int kTensors = 8;
 constexpr int kRounds = 5;
 
-CopyPoint time_one_size(Device& device, Bytes bytes) {
+/// Times of `work`, each behind a `prepare`; host time only where the host does not compute.
+template <typename Prepare, typename Work>
+CopyPoint time_work(Device& device, Bytes bytes, int tensors, Prepare prepare, Work work) {
+  std::vector<std::int64_t> times, calls;
+  for (int i = 0; i < kRounds; ++i) {
+    prepare();
+    device.synchronize();
+    const Moment begin = host_now();
+    work();
+    calls.push_back(host_now() - begin);
+    device.synchronize();
+    times.push_back(host_now() - begin);
+  }
+  const bool host_computes = device.torch().is_cpu();
+  return {.bytes = bytes,
+          .tensors = tensors,
+          .device = Time::nanoseconds(median_ns(times)),
+          .host = host_computes ? Time{} : Time::nanoseconds(median_ns(calls))};
+}
+
+CopyPoint time_copy(Device& device, Bytes bytes) {
   const auto options = at::TensorOptions().device(device.torch());
   const std::int64_t elements = bytes.count / 4 / kTensors;
   const at::Tensor bucket = at::zeros({elements * kTensors}, options);
@@ -23,34 +44,42 @@ CopyPoint time_one_size(Device& device, Bytes bytes) {
     views.push_back(bucket.narrow(0, i * elements, elements));
     gradients.push_back(at::zeros({elements}, options));
   }
-  std::vector<std::int64_t> times, calls;
-  for (int i = 0; i < kRounds; ++i) {
+  const auto prepare = [&] {
     // As after a backward: gradients have just been written, the bucket has long left the cache.
     evict.add_(1);
     for (const at::Tensor& gradient : gradients) gradient.fill_(1);
-    device.synchronize();
-    const Moment begin = host_now();
-    at::_foreach_copy_(views, gradients);
-    calls.push_back(host_now() - begin);
-    device.synchronize();
-    times.push_back(host_now() - begin);
+  };
+  return time_work(device, {elements * kTensors * 4}, kTensors, prepare,
+                   [&] { at::_foreach_copy_(views, gradients); });
+}
+
+CopyPoint time_adding(Device& device, Bytes bytes) {
+  const auto options = at::TensorOptions().device(device.torch());
+  const at::Tensor both = at::zeros({2, bytes.count / 4}, options);
+  at::Tensor sum = at::zeros({bytes.count / 4}, options);
+  return time_work(
+      device, bytes, 2, [&] { both.fill_(1); },  // they have just arrived
+      [&] { at::sum_out(sum, both, at::IntArrayRef({0})); });
+}
+
+template <typename TimeOne>
+CopyTable table_of(const std::string& what, TimeOne time_one) {
+  CopyTable table;
+  table.what = what;
+  for (std::int64_t kib = 64; kib <= 32 * 1024; kib *= 8) {
+    table.points.push_back(time_one(Bytes{kib * 1024}));
   }
-  const bool host_computes = device.torch().is_cpu();
-  return {.bytes = {elements * kTensors * 4},
-          .tensors = kTensors,
-          .device = Time::nanoseconds(median_ns(times)),
-          .host = host_computes ? Time{} : Time::nanoseconds(median_ns(calls))};
+  return table;
 }
 
 }  // namespace
 
 CopyTable measure_bucket_copies(Device& device) {
-  CopyTable table;
-  table.what = "bucket_in";
-  for (std::int64_t kib = 64; kib <= 32 * 1024; kib *= 8) {
-    table.points.push_back(time_one_size(device, {kib * 1024}));
-  }
-  return table;
+  return table_of("bucket_in", [&device](Bytes bytes) { return time_copy(device, bytes); });
+}
+
+CopyTable measure_adding(Device& device) {
+  return table_of("add", [&device](Bytes bytes) { return time_adding(device, bytes); });
 }
 
 }  // namespace lockstep::runner

@@ -1,7 +1,11 @@
 #include "runner/measure/machine.h"
 
 #include <ATen/Parallel.h>
+#include <fmt/format.h>
 
+#include <algorithm>
+
+#include "runner/measure/clocks.h"
 #include "runner/measure/collectives.h"
 #include "runner/measure/copies.h"
 #include "runner/measure/interference.h"
@@ -12,28 +16,21 @@ namespace lockstep::runner {
 
 namespace {
 
-constexpr int kCollectiveRounds = 7;
-
-std::vector<Bytes> sizes() {
-  std::vector<Bytes> result;
-  for (std::int64_t kib = 4; kib <= 64 * 1024; kib *= 4) result.push_back({kib * 1024});
+CollectiveSizes sizes() {
+  CollectiveSizes result;
+  for (std::int64_t bytes = 256; bytes <= 64 * kMiB.count; bytes *= 4) {
+    result.bytes.push_back({bytes});
+  }
   return result;
 }
 
-void measure_collectives(Worker& worker) {
-  for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::broadcast}) {
-    const Speed before = worker.speed();
-    CollectiveTable table =
-        measure_collective(kind, *worker.communicator, *worker.device, sizes(), kCollectiveRounds);
-    const Speed after = worker.speed();
-    if (!worker.first()) continue;
-    table.environment = worker.part.measurement.origin.environment;
-    worker.part.measurement.collectives.push_back(
-        {.process = worker.options.repeat,
-         .speed_index = {.before = Time::nanoseconds(before.own),
-                         .after = Time::nanoseconds(after.own)},
-         .table = std::move(table)});
-  }
+bool wants_gather(const MeasureOptions& options) {
+  return options.only_collectives ||
+         std::ranges::find(options.strategies, "gather_scatter") != options.strategies.end();
+}
+
+std::string topology(const Worker& worker) {
+  return worker.hosts() == 1 ? kOneHost : fmt::format("{} hosts", worker.hosts());
 }
 
 /// The reference kernel by `active` workers at once, `threads` threads each, on all cores.
@@ -65,20 +62,51 @@ void measure_cores(Worker& worker) {
   }
 }
 
+void measure_copies(Worker& worker) {
+  worker.progress.say("", "copies into buckets");
+  worker.barrier();
+  std::vector<CopyTable> tables{measure_bucket_copies(*worker.device)};
+  if (wants_gather(worker.options)) tables.push_back(measure_adding(*worker.device));
+  if (!worker.first()) return;
+  for (CopyTable& table : tables) worker.part.measurement.copies.push_back(std::move(table));
+}
+
 }  // namespace
+
+void measure_collectives(Worker& worker) {
+  worker.progress.say("", "collectives");
+  std::vector<CollectiveKind> kinds{CollectiveKind::all_reduce, CollectiveKind::broadcast};
+  if (wants_gather(worker.options)) {
+    kinds.insert(kinds.end(), {CollectiveKind::gather, CollectiveKind::scatter});
+  }
+  std::vector<Moment> offsets(static_cast<std::size_t>(worker.size()), 0);
+  if (worker.hosts() > 1) offsets = clock_offsets(*worker.communicator, *worker.device);
+  for (const CollectiveKind kind : kinds) {
+    const Speed before = worker.speed();
+    CollectiveTable table =
+        measure_collective(kind, *worker.communicator, *worker.device, sizes(), offsets);
+    const Speed after = worker.speed();
+    if (!worker.first()) continue;
+    table.topology = topology(worker);
+    table.environment = worker.part.measurement.origin.environment;
+    CollectiveSample sample{
+        .process = worker.options.repeat, .speed_index = {}, .table = std::move(table)};
+    if (worker.hosts() == 1) {
+      sample.speed_index = {.before = Time::nanoseconds(before.own),
+                            .after = Time::nanoseconds(after.own)};
+    }
+    worker.part.measurement.collectives.push_back(std::move(sample));
+  }
+}
 
 void measure_machine(Worker& worker) {
   if (worker.communicator) {
-    worker.progress.say("", "collectives");
     measure_collectives(worker);
     worker.progress.say("", "compute beside collectives");
     for (InterferenceSample& sample : measure_interference(*worker.communicator, *worker.device)) {
       worker.part.measurement.interference.push_back(std::move(sample));
     }
-    worker.progress.say("", "copies into buckets");
-    worker.barrier();
-    CopyTable copies = measure_bucket_copies(*worker.device);
-    if (worker.first()) worker.part.measurement.copies.push_back(std::move(copies));
+    measure_copies(worker);
   }
   worker.progress.say("", "cores");
   measure_cores(worker);

@@ -7,13 +7,16 @@
 #include <filesystem>
 
 #include "runner/communicators/rendezvous.h"
-#include "runner/data/idx.h"
+#include "runner/data/dataset.h"
 #include "runner/measure/launcher.h"
 #include "runner/measure/origin.h"
 #include "runner/measure/parts_folder.h"
 #include "runner/measure/results.h"
+#include "runner/measure/straggler.h"
+#include "runner/measure/visit.h"
 #include "runner/measure/worker.h"
 #include "sim/core/error.h"
+#include "sim/workload/profile_choice.h"
 
 namespace lockstep::runner {
 
@@ -32,22 +35,69 @@ std::string visit_id(const MeasureOptions& options) {
   return options.visit.empty() ? "visit-" + utc_now(/*compact=*/true) : options.visit;
 }
 
-/// A table of what was measured, and what to do with it.
-void print_summary(const Part& whole, const std::string& out) {
-  fmt::print("{:<12} {:>6} {:<8} {:>2}  {:>10}  {:>8}  {}\n", "model", "batch", "strategy", "n",
+void print_collectives(const Measurement& measurement) {
+  fmt::print("{:<12} {:>2}  {:>12}  {:>12}\n", "collective", "n", "bytes", "time (p50)");
+  for (const CollectiveSample& sample : measurement.collectives) {
+    for (const CollectivePoint& point : sample.table.points) {
+      fmt::print("{:<12} {:>2}  {:>12}  {:>12}\n", sample.table.collective, sample.table.workers,
+                 to_string(point.bytes), to_string(point.p50));
+    }
+  }
+}
+
+void print_runs(const std::vector<Run>& runs) {
+  fmt::print("{:<14} {:>6} {:<14} {:>2}  {:>10}  {:>8}  {}\n", "model", "batch", "strategy", "n",
              "step (p50)", "repeats", "parity");
-  for (const Run& run : whole.runs) {
+  for (const Run& run : runs) {
     std::vector<Time> steps;
     for (const RunRepeat& repeat : run.repeats) steps.push_back(repeat.step.p50);
     if (steps.empty()) continue;
     std::ranges::sort(steps);
-    fmt::print("{:<12} {:>6} {:<8} {:>2}  {:>7.2f} ms  {:>8}  {}\n", run.model,
+    const std::string parity = run.compute == Compute::replay ? "replayed"
+                               : run.parity ? fmt::format("{:.1e}", run.parity->relative_l2)
+                                            : "-";
+    fmt::print("{:<14} {:>6} {:<14} {:>2}  {:>7.2f} ms  {:>8}  {}\n", run.model,
                run.batch_per_worker, run.strategy.kind, run.workers, steps[steps.size() / 2].ms(),
-               steps.size(),
-               run.parity ? fmt::format("{:.1e}", run.parity->relative_l2) : std::string("-"));
+               steps.size(), parity);
+  }
+}
+
+/// A table of what was measured, and what to do with it.
+void print_summary(const Part& whole, const MeasureOptions& options) {
+  const std::string& out = options.out;
+  if (options.only_collectives) {
+    print_collectives(whole.measurement);
+    fmt::print("\nWritten: {}/measurement.json\n", out);
+    fmt::print("Next: lockstep calibrate PROFILES.json {}/measurement.json -o calibration.json\n",
+               out);
+    return;
+  }
+  print_runs(whole.runs);
+  if (!options.calibration.empty()) {
+    fmt::print("\nWritten: {}/runs.json\n", out);
+    fmt::print("Next: lockstep validate {} {}/runs.json\n", options.calibration, out);
+    return;
   }
   fmt::print("\nWritten: {}/measurement.json, {}/runs.json\n", out, out);
   fmt::print("Next: lockstep calibrate {}/measurement.json -o calibration.json\n", out);
+}
+
+/// What the workers would find out together is said once, before they start.
+void check_files(const MeasureOptions& options) {
+  if (options.data != "synthetic") read_dataset(options.data, options.data_directory);
+  check_stragglers(options.stragglers, options.workers);
+  if (options.only_collectives && options.workers < 2) {
+    throw InputError({}, "--collectives", "one worker has nobody to talk to", "--workers 2");
+  }
+  if (options.calibration.empty()) return;
+  const Calibration calibration = read_calibration(options.calibration);
+  if (!on_cpu(calibration)) {
+    throw InputError({.file = options.calibration}, "--calibration", "is of GPUs",
+                     "workers on cores have another one");
+  }
+  for (const std::string& model : options.models) {
+    for (const int batch : options.batches) profile_to_replay(calibration, model, batch, 1);
+  }
 }
 
 /// Notes the failure in the run that was under way, if it had been saved before.
@@ -60,7 +110,7 @@ void note_failure(Part& whole, const LaunchResult& result) {
 }
 
 ExitCode launch_all(const MeasureOptions& options, const std::vector<std::string>& arguments) {
-  if (options.data == "fashion-mnist") read_fashion_mnist(options.data_directory);  // or refuse
+  check_files(options);
   prepare_folder(options.out);
   const std::string visit = visit_id(options);
   LaunchResult result;
@@ -87,7 +137,7 @@ ExitCode launch_all(const MeasureOptions& options, const std::vector<std::string
         fmt::format("rank {} {}; the others were stopped; {}", result.rank, result.what, rest));
   }
   if (result.interrupted) throw RunError("interrupted; " + rest);
-  print_summary(whole, options.out);
+  print_summary(whole, options);
   return ExitCode::done;
 }
 
@@ -111,7 +161,7 @@ ExitCode measure(const MeasureOptions& options, const std::vector<std::string>& 
   if (alone && environment->rank == 0) {
     const Part whole = merge_parts(options.out);
     write_results(whole, options.out);
-    print_summary(whole, options.out);
+    print_summary(whole, options);
   }
   return ExitCode::done;
 }

@@ -1,12 +1,19 @@
 #include "runner/measure/options.h"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
+#include <stdexcept>
 
+#include "runner/measure/straggler.h"
 #include "runner/models/zoo.h"
+#include "runner/strategies/names.h"
 #include "sim/core/error.h"
+#include "sim/core/units.h"
 
 namespace lockstep::runner {
 
@@ -26,34 +33,156 @@ void take_demo_values(MeasureOptions& options) {
   options.budget_seconds = 165;
 }
 
+/// What has to be turned into something else than CLI11 gives.
+struct Words {
+  std::string bucket_cap = "25MiB", first_bucket_cap = "1MiB";
+  std::string compute = "real";
+  bool no_batch_norm = false;
+  std::vector<std::string> stragglers, slow_links;
+  std::string link;
+};
+
+Bytes cap_of(const std::string& flag, const std::string& text) {
+  try {
+    const Bytes cap = parse_bytes(text);
+    if (cap > Bytes{}) return cap;
+  } catch (const std::invalid_argument& error) {
+    throw InputError({}, flag, error.what(), "as in 25MiB");
+  }
+  throw InputError({}, flag, "a bucket holds something", "as in 25MiB");
+}
+
+Bandwidth link_of(const std::string& flag, const std::string& text) {
+  try {
+    const Bandwidth link = parse_bandwidth(text);
+    if (link > Bandwidth{}) return link;
+  } catch (const std::invalid_argument& error) {
+    throw InputError({}, flag, error.what(), "as in 1Gbit/s");
+  }
+  throw InputError({}, flag, "a link carries something", "as in 1Gbit/s");
+}
+
+/// "1=200Mbit/s"
+SlowLink slow_link_of(const std::string& text) {
+  const auto equals = text.find('=');
+  int host = -1;
+  const char* end = text.data() + std::min(equals, text.size());
+  const auto [stop, error] = std::from_chars(text.data(), end, host);
+  if (equals == std::string::npos || error != std::errc() || stop != end || host < 0) {
+    throw InputError({}, "--slow-link", fmt::format("\"{}\" names no host", text),
+                     "as in 1=200Mbit/s");
+  }
+  return {.host = host, .link = link_of("--slow-link", text.substr(equals + 1))};
+}
+
+void check_across(const MeasureOptions& options) {
+  const auto refuse = [](const char* flag, const std::string& what, const std::string& hint = "") {
+    throw InputError({}, flag, what, hint);
+  };
+  const bool replayed = options.compute == Compute::replay;
+  const std::vector<std::string> known = model_names();
+  for (const std::string& model : options.models) {
+    if (!replayed && std::ranges::find(known, model) == known.end()) {
+      refuse("--models", fmt::format("there is no model \"{}\"", model),
+             fmt::format("of {}", fmt::join(known, ", ")));
+    }
+  }
+  const bool cuda = options.device == "cuda";
+  for (const std::string& strategy : options.strategies) {
+    if (cuda && strategy != "single" && strategy != "ddp") {
+      refuse("--strategies", strategy + " runs on cores only", "on GPUs: single, ddp");
+    }
+  }
+  if (cuda && replayed) refuse("--compute", "a replay waits on cores", "--device cpu");
+  if (cuda && options.only_collectives) refuse("--collectives", "measures between cores");
+  if (cuda && !options.stragglers.empty()) refuse("--straggler", "slows workers on cores only");
+  if (cuda && !options.calibration.empty()) refuse("--calibration", "is for runs on cores");
+  if (options.only_collectives && !options.calibration.empty()) {
+    refuse("--collectives", "has nothing to do with --calibration");
+  }
+  if (replayed && options.calibration.empty()) {
+    refuse("--compute", "a replay needs a calibration", "--calibration FILE");
+  }
+  if (options.data == "cifar10" && options.data_directory.empty()) {
+    refuse("--data", "cifar10 lies where the user has it", "--data-dir FOLDER");
+  }
+  if (options.loaders > 0 && (replayed || options.data == "synthetic")) {
+    refuse("--loaders", "there is nothing to load", "name a data set with --data");
+  }
+}
+
+void take_words(const Words& words, MeasureOptions& options) {
+  options.buckets.bucket_cap = cap_of("--bucket-cap", words.bucket_cap);
+  options.buckets.first_bucket_cap = cap_of("--first-bucket-cap", words.first_bucket_cap);
+  if (!words.link.empty()) options.link = link_of("--link", words.link);
+  for (const std::string& text : words.slow_links) {
+    options.slow_links.push_back(slow_link_of(text));
+  }
+  for (const std::string& text : words.stragglers) {
+    options.stragglers.push_back(parse_straggler(text));
+  }
+  if (words.no_batch_norm) {
+    for (std::string& model : options.models) model = without_batch_norm(model);
+  }
+  options.compute = words.compute == "replay" ? Compute::replay : Compute::real;
+}
+
 bool asks_for_demo(int argc, const char* const* argv) {
   const auto* end = argv + argc;
   return std::find(argv, end, std::string("--demo")) != end;
 }
 
-}  // namespace
-
-MeasureOptions parse_options(int argc, const char* const* argv) {
-  MeasureOptions options;
-  if (asks_for_demo(argc, argv)) take_demo_values(options);
-  bool demo = false;
-  CLI::App app{"Measures this machine for lockstep: profiles by layer, collectives, real runs.",
-               "lockstep-measure"};
-  app.footer(kExample);
-  app.set_version_flag("--version", std::string("lockstep-measure ") + LOCKSTEP_VERSION);
-  app.add_flag("--demo", demo, "small_cnn and vgg11 at batch 16 and 32, at most three minutes");
-  app.add_option("--models,--model", options.models, "networks to train")
+void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
+  app.add_option("--models,--model", options.models,
+                 fmt::format("networks to train, of {}", fmt::join(model_names(), ", ")))
       ->delimiter(',')
-      ->check(CLI::IsMember(model_names()))
       ->capture_default_str();
+  app.add_flag("--no-batchnorm", words.no_batch_norm, "their variants without batch normalisation");
   app.add_option("--batches,--batch", options.batches, "samples per worker and step")
       ->delimiter(',')
       ->check(CLI::Range(2, 1 << 20))
       ->capture_default_str();
-  app.add_option("--strategies,--strategy", options.strategies, "of single, ddp")
+  app.add_option("--strategies,--strategy", options.strategies,
+                 "of single, all_reduce, gather_scatter, ddp")
       ->delimiter(',')
-      ->check(CLI::IsMember({"single", "ddp"}))
+      ->check(CLI::IsMember(strategy_names()))
       ->capture_default_str();
+  app.add_option("--bucket-cap", words.bucket_cap, "of ddp: a bucket is closed at this size")
+      ->capture_default_str();
+  app.add_option("--first-bucket-cap", words.first_bucket_cap, "of ddp's first bucket")
+      ->capture_default_str();
+  app.add_flag("--collectives", options.only_collectives, "collectives only, by size");
+  app.add_option("--seed", options.seed, "of parameters and samples")->capture_default_str();
+  app.add_option("--data", options.data, "of synthetic, fashion-mnist, cifar10")
+      ->check(CLI::IsMember({"synthetic", "fashion-mnist", "cifar10"}))
+      ->capture_default_str();
+  app.add_option("--data-dir", options.data_directory, "folder of the data set's files");
+  app.add_option("--loaders", options.loaders,
+                 "threads of a worker that load batches ahead (0: it loads them itself)")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str();
+}
+
+void add_how(CLI::App& app, MeasureOptions& options, Words& words) {
+  app.add_option("--compute", words.compute,
+                 "real, or replay: wait as long as a calibration says; communication is real")
+      ->check(CLI::IsMember({"real", "replay"}))
+      ->capture_default_str();
+  app.add_option("--calibration", options.calibration,
+                 "only runs, no profiles: to be compared with this, or replayed from it")
+      ->type_name("FILE");
+  app.add_option("--straggler", words.stragglers,
+                 "slows a worker: rank=1,factor=1.5 or rank=1,delay=20ms,phase=backward")
+      ->allow_extra_args(false)
+      ->type_name("SPEC");
+  app.add_option("--link", words.link, "rate of each host's link, for the records (1Gbit/s)")
+      ->type_name("RATE");
+  app.add_option("--slow-link", words.slow_links, "a host with another: 1=200Mbit/s")
+      ->allow_extra_args(false)
+      ->type_name("HOST=RATE");
+}
+
+void add_where_and_how_long(CLI::App& app, MeasureOptions& options) {
   app.add_option("--device", options.device, "of cpu, cuda (one worker per GPU, 1 .. --workers)")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
@@ -77,16 +206,44 @@ MeasureOptions parse_options(int argc, const char* const* argv) {
                  "seconds without progress after which workers are taken to hang")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
-  app.add_option("--seed", options.seed, "of parameters and samples")->capture_default_str();
-  app.add_option("--data", options.data, "of synthetic, fashion-mnist")
-      ->check(CLI::IsMember({"synthetic", "fashion-mnist"}))
-      ->capture_default_str();
-  app.add_option("--data-dir", options.data_directory, "folder of the data set's files");
   app.add_option("-o,--out", options.out, "folder for what is measured")->capture_default_str();
   app.add_option("--block", options.block_ms, "milliseconds of steps in a timed block on GPUs")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_flag("--verbose", options.verbose, "say each thing that is measured, on stderr");
+}
+
+/// A record tells what was run, not where somebody keeps files, nor what the launcher added.
+std::string command_of(int argc, const char* const* argv) {
+  std::string command = "lockstep-measure";
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--repeat" || word == "--visit") {
+      ++i;
+    } else if (word.starts_with("/")) {
+      command += " " + std::filesystem::path(word).filename().string();
+    } else {
+      command += " " + word;
+    }
+  }
+  return command;
+}
+
+}  // namespace
+
+MeasureOptions parse_options(int argc, const char* const* argv) {
+  MeasureOptions options;
+  Words words;
+  if (asks_for_demo(argc, argv)) take_demo_values(options);
+  bool demo = false;
+  CLI::App app{"Measures this machine for lockstep: profiles by layer, collectives, real runs.",
+               "lockstep-measure"};
+  app.footer(kExample);
+  app.set_version_flag("--version", std::string("lockstep-measure ") + LOCKSTEP_VERSION);
+  app.add_flag("--demo", demo, "small_cnn and vgg11 at batch 16 and 32, at most three minutes");
+  add_what(app, options, words);
+  add_how(app, options, words);
+  add_where_and_how_long(app, options);
   app.add_option("--repeat", options.repeat)->group("");
   app.add_option("--visit", options.visit)->group("");
   try {
@@ -95,19 +252,10 @@ MeasureOptions parse_options(int argc, const char* const* argv) {
     if (error.get_exit_code() == 0) std::exit(app.exit(error));  // --help, --version
     throw InputError({}, "", error.what(), "lockstep-measure --help shows the flags");
   }
+  take_words(words, options);
+  check_across(options);
   if (options.workers == 0 && options.device == "cpu") options.workers = 2;
-  options.command = "lockstep-measure";
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word == "--repeat" || word == "--visit") {
-      ++i;
-    } else if (word.starts_with("/")) {
-      // A record tells what was run, not where somebody keeps files.
-      options.command += " " + std::filesystem::path(word).filename().string();
-    } else {
-      options.command += " " + word;
-    }
-  }
+  options.command = command_of(argc, argv);
   return options;
 }
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/records/run.h"
+
 namespace lockstep::runner {
 
 /// What `lockstep-measure` is asked to do.
@@ -11,6 +13,13 @@ struct MeasureOptions {
   std::vector<std::string> models{"small_cnn"};
   std::vector<int> batches{32};  ///< per worker
   std::vector<std::string> strategies{"single", "ddp"};
+  StrategyOptions buckets;        ///< of ddp; `kind` does not count
+  bool only_collectives = false;  ///< nothing but their tables
+  Compute compute = Compute::real;
+  std::string calibration;  ///< file: only runs, to be compared with it, or replayed from it
+  std::vector<InjectedStraggler> stragglers;
+  Bandwidth link;  ///< of each host, as the user states it, for the records; zero: not stated
+  std::vector<SlowLink> slow_links;
   std::string device = "cpu";  ///< or "cuda"
   int workers = 0;  ///< 0: two on cores, one per GPU on GPUs (which then take 1 .. all in turn)
   int threads = 0;  ///< compute threads per worker; 0: cores / workers
@@ -21,6 +30,7 @@ struct MeasureOptions {
   std::uint64_t seed = 1;
   std::string data = "synthetic";
   std::string data_directory;
+  int loaders = 0;  ///< threads of a worker that load batches ahead
   std::string out = "measured";
   int block_ms = 600;    ///< of steps, in each timed block on GPUs
   bool verbose = false;  ///< a line to stderr for each thing that is measured

@@ -101,9 +101,16 @@ Part merge_parts(const std::string& out) {
   return whole;
 }
 
+bool holds_anything(const Measurement& measurement) {
+  return !measurement.profiles.empty() || !measurement.collectives.empty() ||
+         !measurement.cores.empty();
+}
+
 void write_results(const Part& whole, const std::string& out) {
-  write_measurement(whole.measurement, out + "/measurement.json");
-  write_runs(whole.runs, out + "/runs.json");
+  if (holds_anything(whole.measurement)) {
+    write_measurement(whole.measurement, out + "/measurement.json");
+  }
+  if (!whole.runs.empty()) write_runs(whole.runs, out + "/runs.json");
   remove_own_parts(out);
 }
 

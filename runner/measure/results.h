@@ -22,7 +22,11 @@ void save_part(const Part& part, const std::string& out, int repeat, int rank);
 /// RunRank from every rank.
 Part merge_parts(const std::string& out);
 
-/// Writes `out`/measurement.json and `out`/runs.json with its samples, and removes the parts.
+/// Whether there is anything in it besides where it comes from; in a replay there is not.
+bool holds_anything(const Measurement& measurement);
+
+/// Writes `out`/measurement.json and `out`/runs.json with its samples, those of the two that hold
+/// anything, and removes the parts.
 void write_results(const Part& whole, const std::string& out);
 
 }  // namespace lockstep::runner

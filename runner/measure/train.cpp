@@ -21,19 +21,32 @@ void Sgd::step(const std::vector<at::Tensor>& gradients) {
                   /*maximize=*/false, /*is_first_step=*/false);
 }
 
-Trainer::Trainer(Model& model, Strategy& strategy, const SgdOptions& options)
+Trainer::Trainer(Model& model, Strategy& strategy, const SgdOptions& options, Slowness* slowness)
     : model_(model),
       strategy_(strategy),
+      slowness_(slowness),
       sgd_(model.parameters(), options),
-      root_(at::full({}, strategy.loss_weight(), model.parameters().front().options())) {}
+      root_(at::full({}, strategy.loss_weight(), model.parameters().front().options())) {
+  if (!strategy.watches_gradients()) return;
+  hooks_.emplace(model.parameters(), [this](int parameter) {
+    if (slowness_ != nullptr) slowness_->catch_up();
+    strategy_.gradient_ready(parameter);
+  });
+}
 
 at::Tensor Trainer::step(const Batch& batch, Recorder* recorder) {
+  if (slowness_ == nullptr) return train(batch, recorder);
+  SlowRecorder slow(*slowness_, recorder);
+  return train(batch, &slow);
+}
+
+at::Tensor Trainer::train(const Batch& batch, Recorder* recorder) {
   const auto mark = [recorder](Mark what) {
     if (recorder != nullptr) recorder->mark(what, -1);
   };
   mark(Mark::step_begin);
   strategy_.before_forward();
-  at::Tensor loss = model_.loss(batch.input, batch.target, recorder);
+  const at::Tensor loss = model_.loss(batch.input, batch.target, recorder);
   mark(Mark::backward_begin);
   loss.backward(root_);
   mark(Mark::backward_end);

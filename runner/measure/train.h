@@ -2,10 +2,13 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <vector>
 
 #include "runner/measure/recorder.h"
+#include "runner/measure/straggler.h"
 #include "runner/models/model.h"
+#include "runner/strategies/gradient_hooks.h"
 #include "runner/strategies/strategy.h"
 
 namespace lockstep::runner {
@@ -33,15 +36,21 @@ class Sgd {
 /// The training loop's body, the same on every device and for every strategy.
 class Trainer {
  public:
-  Trainer(Model& model, Strategy& strategy, const SgdOptions& options = {});
+  /// `slowness`: makes this worker a straggler; null: it is none. All outlive this.
+  Trainer(Model& model, Strategy& strategy, const SgdOptions& options = {},
+          Slowness* slowness = nullptr);
   /// One iteration; returns its loss (not read back from the device). With a recorder, its marks.
   at::Tensor step(const Batch& batch, Recorder* recorder = nullptr);
 
  private:
+  at::Tensor train(const Batch& batch, Recorder* recorder);
+
   Model& model_;
   Strategy& strategy_;
+  Slowness* slowness_;
   Sgd sgd_;
   at::Tensor root_;  ///< of backward
+  std::optional<GradientHooks> hooks_;
 };
 
 }  // namespace lockstep::runner

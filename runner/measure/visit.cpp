@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "runner/measure/clock.h"
@@ -10,6 +11,7 @@
 #include "runner/measure/machine.h"
 #include "runner/measure/parity.h"
 #include "sim/core/error.h"
+#include "sim/workload/profile_choice.h"
 
 namespace lockstep::runner {
 
@@ -22,34 +24,72 @@ bool wants(const MeasureOptions& options, const std::string& strategy) {
   return std::ranges::find(options.strategies, strategy) != options.strategies.end();
 }
 
+/// The ones that take several workers, with their options.
+std::vector<StrategyOptions> shared_strategies(const Worker& worker) {
+  std::vector<StrategyOptions> shared;
+  if (worker.size() == 1) return shared;
+  for (const std::string& kind : worker.options.strategies) {
+    if (kind == "single") continue;
+    StrategyOptions strategy;
+    if (kind == "ddp") strategy = worker.options.buckets;
+    strategy.kind = kind;
+    shared.push_back(strategy);
+  }
+  return shared;
+}
+
 /// Before a strategy is timed, it is checked: in the first repeat, for all of them.
-std::optional<Parity> check(Worker& worker, const std::string& model) {
-  const bool shared = worker.size() > 1 && wants(worker.options, "ddp");
-  if (!shared || worker.options.repeat > 0) return std::nullopt;
-  worker.progress.say("", fmt::format("{}: checking ddp against one device", model));
-  const Parity parity = check_parity(model, {.kind = "ddp"}, kParityBatch, worker.options.seed,
+Parity check(Worker& worker, const std::string& model, const StrategyOptions& strategy) {
+  worker.progress.say("", fmt::format("{}: checking {} against one device", model, strategy.kind));
+  const Parity parity = check_parity(model, strategy, kParityBatch, worker.options.seed,
                                      *worker.communicator, *worker.device);
   if (!(parity.relative_l2 <= kParityBound)) {
-    throw RunError(
-        fmt::format("parity: ddp on {} workers trains {} away from one device by {:.1e} "
-                    "of a step, in {} steps; {:.0e} is allowed",
-                    worker.size(), model, parity.relative_l2, parity.steps, kParityBound));
+    throw RunError(fmt::format(
+        "parity: {} on {} workers trains {} away from one device by {:.1e} "
+        "of a step, in {} steps; {:.0e} is allowed",
+        strategy.kind, worker.size(), model, parity.relative_l2, parity.steps, kParityBound));
   }
   return parity;
 }
 
+std::map<std::string, Parity> check_all(Worker& worker, const std::string& model) {
+  std::map<std::string, Parity> parity;
+  if (worker.options.repeat > 0 || worker.replays()) return parity;
+  for (const StrategyOptions& strategy : shared_strategies(worker)) {
+    parity[strategy.kind] = check(worker, model, strategy);
+  }
+  return parity;
+}
+
+/// What a worker of this model at this batch waits for. Its host's others wait as well.
+std::optional<Profile> replayed(const Worker& worker, const std::string& model, int batch) {
+  if (!worker.replays()) return std::nullopt;
+  return profile_to_replay(*worker.calibration, model, batch, worker.environment.local_size);
+}
+
 }  // namespace
+
+Profile profile_to_replay(const Calibration& calibration, const std::string& model, int batch,
+                          int beside) {
+  return choose_profile(calibration, {.model = model, .batch = batch, .beside = beside}).profile;
+}
 
 void measure_all(Worker& worker) {
   const MeasureOptions& options = worker.options;
+  if (options.only_collectives) {
+    measure_collectives(worker);
+    worker.save();
+    worker.barrier();
+    return;
+  }
   const Moment begin = host_now();
   const Moment budget = options.budget_seconds * kSecond / options.repeats;
-  measure_machine(worker);
+  if (!worker.calibration) measure_machine(worker);
   worker.save();
   const auto samples = std::accumulate(options.batches.begin(), options.batches.end(), Moment{0});
   Moment left = samples * static_cast<Moment>(options.models.size());
   for (const std::string& model : options.models) {
-    const auto parity = check(worker, model);
+    const auto parity = check_all(worker, model);
     for (const int batch : options.batches) {
       // By batch; what small models leave of their share goes to the larger ones.
       const Moment remaining = std::max<Moment>(kSecond, begin + budget - host_now());
@@ -58,8 +98,9 @@ void measure_all(Worker& worker) {
       measure_configuration(worker, {.model = model,
                                      .batch = batch,
                                      .single = wants(options, "single"),
-                                     .ddp = wants(options, "ddp") && worker.size() > 1,
+                                     .shared = shared_strategies(worker),
                                      .parity = parity,
+                                     .replay = replayed(worker, model, batch),
                                      .budget = worker.agree(share)});
       worker.save();
     }

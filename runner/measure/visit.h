@@ -6,7 +6,13 @@ namespace lockstep::runner {
 
 /// Everything one repeat measures, in an order that lets drift cancel: for each configuration,
 /// profiles and runs in short blocks by turns, the reference kernel around each; then the machine's
-/// tables. Saves after each.
+/// tables. Saves after each. With a calibration there are only the runs; or, where that is all
+/// that is wanted, collectives.
 void measure_all(Worker& worker);
+
+/// What a worker waits for in a replay, `beside` workers on its host. InputError where the
+/// calibration knows no such model.
+Profile profile_to_replay(const Calibration& calibration, const std::string& model, int batch,
+                          int beside);
 
 }  // namespace lockstep::runner

@@ -5,11 +5,16 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <thread>
 
 #include "runner/communicators/gloo.h"
 #include "runner/measure/gather.h"
 #include "runner/measure/origin.h"
+#include "runner/measure/pace.h"
 #include "runner/measure/statistics.h"
+#include "runner/measure/straggler.h"
 #include "runner/measure/visit.h"
 
 namespace lockstep::runner {
@@ -32,6 +37,19 @@ std::vector<int> cores_of(const WorkerEnvironment& environment, const std::vecto
   return cores;
 }
 
+/// The kernel draws a number when it starts: who has the same one runs on the same machine.
+std::int64_t machine_number() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  file >> id;
+  return static_cast<std::int64_t>(std::hash<std::string>()(id));
+}
+
+bool on_one_machine(Communicator& communicator, c10::Device device) {
+  const auto numbers = gather(&communicator, {machine_number()}, device);
+  return std::ranges::all_of(numbers, [&](const auto& row) { return row == numbers.front(); });
+}
+
 /// glibc would give activations back to the system after every layer and fault them in again, which
 /// costs a tenth of a step and varies.
 void keep_memory() {
@@ -51,12 +69,15 @@ Worker::Worker(const MeasureOptions& given, const WorkerEnvironment& where)
     options.threads =
         std::max(1, static_cast<int>(all_cores.size()) / std::max(1, environment.local_size));
   }
+  check_stragglers(options.stragglers, size());
+  if (!options.calibration.empty()) calibration = read_calibration(options.calibration);
   cores = cores_of(environment, all_cores, options.threads);
-  bind_to_cores(cores);
+  if (!replays()) bind_to_cores(cores);  // who waits needs no core of its own
   device = make_cpu_device(options.threads);
   if (size() > 1) {
     store = meet(environment);
     communicator = make_gloo(environment, size(), store);
+    emulated_ = hosts() > 1 && on_one_machine(*communicator, device->torch());
   }
   reference = std::make_unique<ReferenceKernel>(*device);
   part.measurement.id = options.visit;
@@ -67,9 +88,19 @@ void Worker::barrier() {
   if (communicator) communicator->barrier();
 }
 
+Moment Worker::spin() const {
+  // Workers of other hosts count: they may be emulated on this machine.
+  return spin_time(size(), static_cast<int>(std::thread::hardware_concurrency()));
+}
+
 Speed Worker::speed() {
   barrier();
   progress.beat();
+  if (replays()) {
+    const Moment same = calibration->reference.ns();
+    speeds.push_back(same);
+    return {.own = same, .all = same};
+  }
   const Moment own = reference->measure();
   speeds.push_back(own);
   Speed speed{.own = own, .all = 0};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "runner/communicators/communicator.h"
@@ -10,6 +11,7 @@
 #include "runner/measure/progress.h"
 #include "runner/measure/reference.h"
 #include "runner/measure/results.h"
+#include "sim/records/calibration.h"
 
 namespace lockstep::runner {
 
@@ -27,7 +29,12 @@ class Worker {
   int rank() const { return environment.rank; }
   int size() const { return environment.world_size; }
   bool first() const { return environment.rank == 0; }
+  int hosts() const { return size() / environment.local_size; }
+  bool replays() const { return options.compute == Compute::replay; }
+  bool emulated() const { return emulated_; }  ///< several hosts that are one machine
+  Moment spin() const;                         ///< of waits, see wait_until
   void barrier();
+  /// In a replay, where nothing is computed, always that of the calibration.
   Speed speed();
   /// Rank 0's decision.
   std::int64_t agree(std::int64_t mine);
@@ -41,9 +48,13 @@ class Worker {
   std::shared_ptr<Store> store;                ///< null alone
   std::unique_ptr<Communicator> communicator;  ///< null alone
   std::unique_ptr<ReferenceKernel> reference;
+  std::optional<Calibration> calibration;  ///< that the runs belong to
   Progress progress;
   Part part;
   std::vector<Moment> speeds;  ///< all that were measured
+
+ private:
+  bool emulated_ = false;
 };
 
 /// Joins the others, measures what the options say, saves its part. Throws RunError where a peer is

@@ -10,44 +10,50 @@ namespace lockstep::runner {
 
 namespace {
 
-/// Convolution without bias, then batch normalisation.
+/// Convolution without bias, then batch normalisation; or a convolution with bias, where `norm` is
+/// empty.
 int add_conv_norm(Model& model, const std::string& conv, const std::string& norm, int input,
                   ConvShape shape) {
-  shape.bias = false;
+  shape.bias = norm.empty();
+  if (shape.bias) return add_conv(model, conv, input, shape);
   return add_norm(model, norm, add_conv(model, conv, input, shape), shape.out);
 }
 
 struct Block {
-  int in = 0;      ///< channels that come in
-  int width = 0;   ///< channels of the inner convolutions
-  int out = 0;     ///< channels that go out
-  int stride = 1;  ///< of the whole block
+  int in = 0;        ///< channels that come in
+  int width = 0;     ///< channels of the inner convolutions
+  int out = 0;       ///< channels that go out
+  int stride = 1;    ///< of the whole block
+  bool norm = true;  ///< batch normalisation behind each convolution
+
+  std::string norm_name(const std::string& name) const { return norm ? name : ""; }
 };
 
 int add_shortcut(Model& model, const std::string& name, int input, const Block& block) {
   if (block.stride == 1 && block.in == block.out) return input;
   return add_conv_norm(
-      model, name + "downsample.0", name + "downsample.1", input,
+      model, name + "downsample.0", block.norm_name(name + "downsample.1"), input,
       {.in = block.in, .out = block.out, .kernel = 1, .stride = block.stride, .padding = 0});
 }
 
 int add_basic_block(Model& model, const std::string& name, int input, const Block& block) {
-  int x = add_conv_norm(model, name + "conv1", name + "bn1", input,
+  int x = add_conv_norm(model, name + "conv1", block.norm_name(name + "bn1"), input,
                         {.in = block.in, .out = block.width, .stride = block.stride});
   x = add_relu(model, name + "relu1", x);
-  x = add_conv_norm(model, name + "conv2", name + "bn2", x, {.in = block.width, .out = block.out});
+  x = add_conv_norm(model, name + "conv2", block.norm_name(name + "bn2"), x,
+                    {.in = block.width, .out = block.out});
   const int shortcut = add_shortcut(model, name, input, block);
   return add_relu(model, name + "relu2", add_sum(model, name + "add", x, shortcut));
 }
 
 int add_bottleneck(Model& model, const std::string& name, int input, const Block& block) {
-  int x = add_conv_norm(model, name + "conv1", name + "bn1", input,
+  int x = add_conv_norm(model, name + "conv1", block.norm_name(name + "bn1"), input,
                         {.in = block.in, .out = block.width, .kernel = 1, .padding = 0});
   x = add_relu(model, name + "relu1", x);
-  x = add_conv_norm(model, name + "conv2", name + "bn2", x,
+  x = add_conv_norm(model, name + "conv2", block.norm_name(name + "bn2"), x,
                     {.in = block.width, .out = block.width, .stride = block.stride});
   x = add_relu(model, name + "relu2", x);
-  x = add_conv_norm(model, name + "conv3", name + "bn3", x,
+  x = add_conv_norm(model, name + "conv3", block.norm_name(name + "bn3"), x,
                     {.in = block.width, .out = block.out, .kernel = 1, .padding = 0});
   const int shortcut = add_shortcut(model, name, input, block);
   return add_relu(model, name + "relu3", add_sum(model, name + "add", x, shortcut));
@@ -58,7 +64,7 @@ using AddBlock = int (*)(Model&, const std::string&, int, const Block&);
 /// The four stages, the mean over the image, the classifier and the loss. `expansion`: outgoing
 /// over inner channels of a block.
 void add_trunk(Model& model, int x, const std::array<int, 4>& depths, AddBlock add_block,
-               int expansion) {
+               int expansion, bool norm = true) {
   constexpr int kStemChannels = 64;
   int channels = kStemChannels;
   for (int stage = 0; stage < 4; ++stage) {
@@ -68,7 +74,8 @@ void add_trunk(Model& model, int x, const std::array<int, 4>& depths, AddBlock a
       const Block block{.in = channels,
                         .width = width,
                         .out = width * expansion,
-                        .stride = stage > 0 && i == 0 ? 2 : 1};
+                        .stride = stage > 0 && i == 0 ? 2 : 1,
+                        .norm = norm};
       x = add_block(model, name, x, block);
       channels = block.out;
     }
@@ -78,14 +85,22 @@ void add_trunk(Model& model, int x, const std::array<int, 4>& depths, AddBlock a
   add_cross_entropy(model, x);
 }
 
+Model make_resnet18(const std::string& name, bool norm) {
+  Model model(name, {3, 32, 32}, 10);
+  int x = add_conv_norm(model, "conv1", norm ? "bn1" : "", Model::kInput, {.in = 3, .out = 64});
+  x = add_relu(model, "relu", x);
+  add_trunk(model, x, {2, 2, 2, 2}, add_basic_block, 1, norm);
+  return model;
+}
+
 }  // namespace
 
 Model resnet18_cifar() {
-  Model model("resnet18_cifar", {3, 32, 32}, 10);
-  int x = add_conv_norm(model, "conv1", "bn1", Model::kInput, {.in = 3, .out = 64});
-  x = add_relu(model, "relu", x);
-  add_trunk(model, x, {2, 2, 2, 2}, add_basic_block, 1);
-  return model;
+  return make_resnet18("resnet18_cifar", true);
+}
+
+Model resnet18_cifar_no_batchnorm() {
+  return make_resnet18("resnet18_cifar_no_batchnorm", false);
 }
 
 Model resnet50() {

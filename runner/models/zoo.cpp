@@ -20,7 +20,9 @@ constexpr std::array kZoo{
     Entry{"small_cnn", small_cnn},
     Entry{"vgg11", vgg11},
     Entry{"resnet18_cifar", resnet18_cifar},
+    Entry{"resnet18_cifar_no_batchnorm", resnet18_cifar_no_batchnorm},
     Entry{"resnet50", resnet50},
+    Entry{"vgg16", vgg16},
 };
 
 }  // namespace
@@ -29,6 +31,15 @@ std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const Entry& entry : kZoo) names.emplace_back(entry.name);
   return names;
+}
+
+std::string without_batch_norm(const std::string& name) {
+  const std::string variant = name + "_no_batchnorm";
+  for (const Entry& entry : kZoo) {
+    if (variant == entry.name) return variant;
+  }
+  throw InputError({}, "--no-batchnorm", fmt::format("there is no such variant of {}", name),
+                   "of resnet18_cifar there is one");
 }
 
 Model make_model(const std::string& name, c10::Device device, std::uint64_t seed) {

@@ -12,6 +12,9 @@ namespace lockstep::runner {
 /// Names that make_model takes, in the order they are shown: "small_cnn", "vgg11", ...
 std::vector<std::string> model_names();
 
+/// The name of the variant without batch normalisation. InputError where there is none.
+std::string without_batch_norm(const std::string& name);
+
 /// A network with freshly drawn parameters: the same seed gives the same ones everywhere.
 /// Throws InputError with the names there are, for another name.
 Model make_model(const std::string& name, c10::Device device, std::uint64_t seed);
@@ -20,6 +23,9 @@ Model make_model(const std::string& name, c10::Device device, std::uint64_t seed
 Model small_cnn();  ///< CIFAR: three convolutions and a linear layer
 Model vgg11();      ///< CIFAR, with batch normalisation and Linear(512, 10): 9,231,114 parameters
 Model resnet18_cifar();  ///< 3x3 stem with stride 1, no max pool: 11,173,962 parameters
-Model resnet50();        ///< ImageNet, 224x224: 25,557,032 parameters
+/// The same without batch normalisation; convolutions have biases instead: 11,169,162 parameters
+Model resnet18_cifar_no_batchnorm();
+Model resnet50();  ///< ImageNet, 224x224: 25,557,032 parameters
+Model vgg16();     ///< ImageNet, without batch normalisation and dropout: 138,357,544 parameters
 
 }  // namespace lockstep::runner

@@ -5,7 +5,6 @@
 
 #include <numeric>
 
-#include "runner/strategies/gradient_hooks.h"
 #include "runner/strategies/strategy.h"
 #include "sim/core/error.h"
 #include "sim/workload/buckets.h"
@@ -38,16 +37,8 @@ class Ddp final : public Strategy {
         communicator_(communicator),
         device_(device),
         gradients_(model.parameters().size()),
-        bucket_of_(model.parameters().size()),
-        hooks_(model.parameters(), [this](int parameter) { on_ready(parameter); }) {
-    const at::NoGradGuard no_grad;
-    for (const at::Tensor& parameter : model_.parameters()) {
-      communicator_.broadcast(parameter.detach(), 0);
-    }
-    for (const at::Tensor& buffer : model_.flat_buffers()) communicator_.broadcast(buffer, 0);
-    communicator_.join();
-    communicator_.take_transfers();
-
+        bucket_of_(model.parameters().size()) {
+    share_state(model, communicator);
     // Until something is known about the order, DDP takes the parameters' own, reversed.
     std::vector<int> order(gradients_.size());
     std::iota(order.rbegin(), order.rend(), 0);
@@ -68,6 +59,9 @@ class Ddp final : public Strategy {
     next_ = 0;
   }
 
+  bool watches_gradients() const override { return true; }
+  void gradient_ready(int parameter) override;
+
   void before_optimizer() override {
     LOCKSTEP_ASSERT(next_ == buckets_.size(), "every gradient of a step gets ready");
     communicator_.join();
@@ -80,7 +74,6 @@ class Ddp final : public Strategy {
  private:
   void build(const std::vector<int>& order, std::span<const Bytes> caps);
   void rebuild();
-  void on_ready(int parameter);
 
   StrategyOptions options_;
   Model& model_;
@@ -92,7 +85,6 @@ class Ddp final : public Strategy {
   std::vector<int> ready_order_;  ///< of the first iteration
   bool rebuilt_ = false;
   std::size_t next_ = 0;  ///< bucket to be reduced next
-  GradientHooks hooks_;   ///< last: it calls on_ready until it is gone
 };
 
 void Ddp::build(const std::vector<int>& order, std::span<const Bytes> caps) {
@@ -140,7 +132,7 @@ void Ddp::rebuild() {
   rebuilt_ = true;
 }
 
-void Ddp::on_ready(int parameter) {
+void Ddp::gradient_ready(int parameter) {
   if (!rebuilt_ && ready_order_.size() < gradients_.size()) ready_order_.push_back(parameter);
   Buffer& bucket = buckets_[bucket_of_[static_cast<std::size_t>(parameter)]];
   LOCKSTEP_ASSERT(bucket.missing > 0, "a gradient gets ready once a step");

@@ -11,7 +11,6 @@ class Single final : public Strategy {
 
   std::string kind() const override { return "single"; }
   double loss_weight() const override { return 1.0; }
-  void before_forward() override {}
   void before_optimizer() override {
     for (std::size_t i = 0; i < gradients_.size(); ++i) {
       gradients_[i] = model_.parameters()[i].grad();

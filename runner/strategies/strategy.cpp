@@ -1,20 +1,40 @@
 #include "runner/strategies/strategy.h"
 
-#include <fmt/format.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/ranges.h>
 
 #include "sim/core/error.h"
 
 namespace lockstep::runner {
 
+void share_state(const Model& model, Communicator& communicator) {
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& parameter : model.parameters()) {
+    communicator.broadcast(parameter.detach(), 0);
+  }
+  for (const at::Tensor& buffer : model.flat_buffers()) communicator.broadcast(buffer, 0);
+  communicator.join();
+  communicator.take_transfers();
+}
+
+std::vector<std::string> strategy_names() {
+  return {"single", "all_reduce", "gather_scatter", "ddp"};
+}
+
 std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, Model& model,
                                         Communicator* communicator, Device& device) {
-  if (options.kind == "single") return make_single(model);
-  if (options.kind == "ddp") {
-    if (communicator == nullptr) throw RunError("the strategy ddp needs a communicator");
+  const std::string& kind = options.kind;
+  if (kind == "single") return make_single(model);
+  if (kind == "all_reduce" || kind == "gather_scatter" || kind == "ddp") {
+    if (communicator == nullptr) {
+      throw RunError(fmt::format("the strategy {} needs a communicator", kind));
+    }
+    if (kind == "all_reduce") return make_all_reduce(model, *communicator, device);
+    if (kind == "gather_scatter") return make_gather_scatter(model, *communicator, device);
     return make_ddp(options, model, *communicator, device);
   }
-  throw InputError({}, "strategy", fmt::format("there is no strategy \"{}\"", options.kind),
-                   "one of single, ddp");
+  throw InputError({}, "strategy", fmt::format("there is no strategy \"{}\"", kind),
+                   fmt::format("one of {}", fmt::join(strategy_names(), ", ")));
 }
 
 }  // namespace lockstep::runner

@@ -7,6 +7,7 @@
 #include "runner/communicators/communicator.h"
 #include "runner/measure/device.h"
 #include "runner/models/model.h"
+#include "runner/strategies/names.h"
 #include "sim/records/run.h"
 
 namespace lockstep::runner {
@@ -19,7 +20,7 @@ struct BucketMoments {
 };
 
 /// How workers combine their gradients. A step calls before_forward, runs forward, runs backward
-/// from loss_weight() (the strategy's own hooks see each gradient get ready), calls
+/// from loss_weight(), during which each gradient that gets ready is told to gradient_ready, calls
 /// before_optimizer, and updates the parameters with gradients().
 class Strategy {
  public:
@@ -29,12 +30,18 @@ class Strategy {
   /// Backward starts from this instead of one: the sum over workers is then the mean over samples,
   /// at no cost.
   virtual double loss_weight() const = 0;
-  virtual void before_forward() = 0;
+  virtual void before_forward() {}
+  /// Whether gradient_ready is to be called.
+  virtual bool watches_gradients() const { return false; }
+  /// The gradient of Model::parameters()[parameter] has been put into its grad(). Once a step and
+  /// parameter, on the thread that trains or one of autograd's.
+  virtual void gradient_ready(int /*parameter*/) {}
   virtual void before_optimizer() = 0;
   /// In the order of Model::parameters(), until after_optimizer.
   virtual const std::vector<at::Tensor>& gradients() const = 0;
   virtual void after_optimizer() {}
-  /// Buckets of the last step, in the order in which they were launched; waits for them.
+  /// Buckets of the last step, in the order in which they were launched; waits for them. Without
+  /// buckets, each gradient is one.
   virtual std::vector<BucketMoments> take_buckets() = 0;
 };
 
@@ -43,7 +50,13 @@ class Strategy {
 std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, Model& model,
                                         Communicator* communicator, Device& device);
 
+/// Rank 0's parameters and buffers, on every rank.
+void share_state(const Model& model, Communicator& communicator);
+
 std::unique_ptr<Strategy> make_single(Model& model);
+std::unique_ptr<Strategy> make_all_reduce(Model& model, Communicator& communicator, Device& device);
+std::unique_ptr<Strategy> make_gather_scatter(Model& model, Communicator& communicator,
+                                              Device& device);
 std::unique_ptr<Strategy> make_ddp(const StrategyOptions& options, Model& model,
                                    Communicator& communicator, Device& device);
 

@@ -242,6 +242,30 @@ TEST_CASE("drift is no noise between steps") {
   CHECK(calibrate({measurement}).noise.step < 0.006);
 }
 
+TEST_CASE("collectives between hosts come from a visit of their own") {
+  Measurement profiles = cpu_measurement();
+  profiles.profiles = {sample(0, us(100), us(1200), us(100))};
+  // Measured while the reference kernel took twice as long, but bound by a link: it has no index.
+  Measurement hosts = cpu_measurement();
+  hosts.id = "four hosts";
+  hosts.reference = us(200);
+  CollectiveSample table;
+  table.table.collective = "all_reduce";
+  table.table.workers = 4;
+  table.table.topology = "4 hosts";
+  table.table.points = {{{1024}, us(90), us(100), us(110), us(1)}};
+  hosts.collectives = {table};
+  for (const auto& order : {std::vector{profiles, hosts}, std::vector{hosts, profiles}}) {
+    const Calibration calibration = calibrate(order);
+    CHECK(calibration.id == "visit");
+    CHECK(calibration.reference == us(100));
+    REQUIRE(calibration.collectives.size() == 1);
+    CHECK(calibration.collectives[0].topology == "4 hosts");
+    CHECK(calibration.collectives[0].points[0].p50 == us(100));
+  }
+  CHECK_THROWS_WITH(calibrate({hosts}), Contains("holds no profile"));
+}
+
 TEST_CASE("what cannot be calibrated is refused") {
   CHECK_THROWS_AS(calibrate({}), InputError);
   CHECK_THROWS_WITH(calibrate({cpu_measurement()}), Contains("holds no profile"));

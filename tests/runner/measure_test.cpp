@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "sim/records/calibration.h"
 #include "sim/records/measurement.h"
 #include "sim/records/run.h"
 #include "tests/catch.h"
@@ -80,9 +81,11 @@ pid_t wait_for_worker(pid_t launcher, int rank) {
 }
 
 std::vector<std::string> small_measurement(const TemporaryFolder& folder,
-                                           const std::string& steps = "2") {
-  return {"--model", "small_cnn", "--batch",   "4", "--workers", "2",
-          "--steps", steps,       "--repeats", "1", "-o",        folder.file("out")};
+                                           const std::string& steps = "2",
+                                           const std::string& strategies = "single,ddp") {
+  return {"--model", "small_cnn",        "--batch",      "4",         "--workers",
+          "2",       "--steps",          steps,          "--repeats", "1",
+          "-o",      folder.file("out"), "--strategies", strategies};
 }
 
 }  // namespace
@@ -97,6 +100,21 @@ TEST_CASE("Bad flags are one line and exit code 2") {
         {"--strategies", "magic"},
         {"--data", "imagenet"},
         {"--data", "fashion-mnist", "--data-dir", folder.path().string()},
+        {"--data", "cifar10"},
+        {"--data", "cifar10", "--data-dir", folder.path().string()},
+        {"--data", "fashion-mnist", "--model", "vgg16", "-o", folder.file("out")},
+        {"--loaders", "2"},
+        {"--bucket-cap", "25"},
+        {"--first-bucket-cap", "0MiB"},
+        {"--no-batchnorm", "--model", "vgg11"},
+        {"--collectives", "--workers", "1"},
+        {"--straggler", "rank=2,factor=2", "--workers", "2"},
+        {"--straggler", "rank=1"},
+        {"--link", "fast"},
+        {"--slow-link", "200Mbit/s"},
+        {"--compute", "replay"},
+        {"--calibration", folder.file("none.json")},
+        {"--compute", "replay", "--calibration", folder.file("none.json")},
         {"--out", "/proc/no/such/folder"}}) {
     Process process(folder, arguments);
     CHECK(process.exit_code() == 2);
@@ -108,13 +126,14 @@ TEST_CASE("Bad flags are one line and exit code 2") {
 
 TEST_CASE("Two workers measure, train alike, and leave records") {
   const TemporaryFolder folder;
-  Process process(folder, small_measurement(folder));
+  Process process(folder, small_measurement(folder, "2", "single,all_reduce,gather_scatter,ddp"));
   INFO(process.errors());
   REQUIRE(process.exit_code() == 0);
 
   const Measurement measurement = read_measurement(folder.file("out/measurement.json"));
   CHECK(measurement.profiles.size() == 3);  // alone, and side by side on both ranks
-  CHECK(measurement.collectives.size() == 2);
+  CHECK(measurement.collectives.size() == 4);
+  CHECK(measurement.copies.size() == 2);
   CHECK(measurement.reference > Time{});
   for (const ProfileSample& sample : measurement.profiles) {
     Time sum = sample.profile.optimizer.device + sample.profile.step_overhead.device;
@@ -126,20 +145,116 @@ TEST_CASE("Two workers measure, train alike, and leave records") {
   }
 
   const std::vector<Run> runs = read_runs(folder.file("out/runs.json"));
-  REQUIRE(runs.size() == 2);
+  REQUIRE(runs.size() == 4);
+  for (const Run& run : runs) {
+    CHECK(run.compute == Compute::real);
+    if (run.workers == 1) continue;
+    INFO(run.strategy.kind);
+    REQUIRE(run.parity);
+    CHECK(run.parity->relative_l2 <= 1e-4);
+    CHECK(run.parity->relative_l2 >= 0);
+    REQUIRE(run.ranks.size() == 2);
+    // Three convolutions, three norms and a linear layer of two parameters each.
+    if (run.strategy.kind != "ddp") CHECK(run.ranks[1].buckets.size() == 14);
+  }
   const auto ddp =
       std::ranges::find(runs, std::string("ddp"), [](const Run& run) { return run.strategy.kind; });
   REQUIRE(ddp != runs.end());
   CHECK(ddp->workers == 2);
-  REQUIRE(ddp->parity);
-  CHECK(ddp->parity->relative_l2 <= 1e-4);
-  REQUIRE(ddp->ranks.size() == 2);
   for (const RunRank& rank : ddp->ranks) {
     // 456,744 bytes of gradients: less than the first cap of 1 MiB, so one bucket.
     REQUIRE(rank.buckets.size() == 1);
     CHECK(rank.buckets[0].bytes == Bytes{114'186 * 4});
     CHECK(rank.buckets[0].ready <= rank.buckets[0].launch);
     CHECK(rank.buckets[0].launch < rank.buckets[0].done);
+  }
+}
+
+TEST_CASE("A replay communicates as a training run does and records what it was") {
+  const TemporaryFolder folder;
+  Calibration calibration;
+  calibration.id = "made-up";
+  calibration.origin.machine.cores = 2;
+  calibration.reference = Time::milliseconds(10);
+  Profile profile;
+  profile.model = "two_layers";
+  profile.batch = 4;
+  const Cost cost{.host = {}, .device = Time::milliseconds(2)};
+  profile.layers = {{.name = "a",
+                     .kind = "conv",
+                     .forward = cost,
+                     .backward = cost,
+                     .backward_order = 1,
+                     .parameters = {{"weight", {400'000}, 1}},
+                     .buffers = {},
+                     .output = {}},
+                    {.name = "b",
+                     .kind = "linear",
+                     .forward = cost,
+                     .backward = cost,
+                     .backward_order = 0,
+                     .parameters = {{"weight", {200'000}, 0}},
+                     .buffers = {},
+                     .output = {}}};
+  profile.step = Time::milliseconds(8);
+  calibration.profiles = {profile};
+  write_calibration(calibration, folder.file("calibration.json"));
+  Process process(folder, {"--compute",
+                           "replay",
+                           "--calibration",
+                           folder.file("calibration.json"),
+                           "--model",
+                           "two_layers",
+                           "--batch",
+                           "4",
+                           "--steps",
+                           "3",
+                           "--repeats",
+                           "2",
+                           "--strategies",
+                           "single,all_reduce,gather_scatter,ddp",
+                           "--first-bucket-cap",
+                           "100KiB",
+                           "--straggler",
+                           "rank=1,factor=2",
+                           "-o",
+                           folder.file("out")});
+  INFO(process.errors());
+  REQUIRE(process.exit_code() == 0);
+  CHECK(slurp(folder.file("out/measurement.json")).empty());
+  const std::vector<Run> runs = read_runs(folder.file("out/runs.json"));
+  REQUIRE(runs.size() == 4);
+  for (const Run& run : runs) {
+    INFO(run.id);
+    CHECK(run.compute == Compute::replay);
+    CHECK(run.calibration == "made-up");
+    CHECK_FALSE(run.parity);
+    REQUIRE(run.repeats.size() == 2);
+    CHECK(run.repeats[0].speed_index.before == calibration.reference);
+    const bool shared = run.workers == 2;
+    // 4 x 2 ms; 16 ms of the slow worker, whom rank 0 waits for, less what it began earlier.
+    CHECK(run.repeats[0].step.p50 >= Time::milliseconds(shared ? 12 : 8));
+    CHECK(run.stragglers.size() == (shared ? 1 : 0));
+    if (!shared) continue;
+    REQUIRE(run.ranks.size() == 2);
+    const auto& buckets = run.ranks[1].buckets;
+    REQUIRE(buckets.size() == 2);
+    // Per parameter in their order; DDP in the order in which they got ready.
+    CHECK(buckets[0].bytes == Bytes{run.strategy.kind == "ddp" ? 200'000 : 400'000});
+  }
+}
+
+TEST_CASE("Collectives can be measured alone") {
+  const TemporaryFolder folder;
+  Process process(folder, {"--collectives", "--repeats", "1", "-o", folder.file("out")});
+  INFO(process.errors());
+  REQUIRE(process.exit_code() == 0);
+  const Measurement measurement = read_measurement(folder.file("out/measurement.json"));
+  CHECK(measurement.profiles.empty());
+  REQUIRE(measurement.collectives.size() == 4);
+  for (const CollectiveSample& sample : measurement.collectives) {
+    CHECK(sample.table.topology == "one host");
+    CHECK(sample.table.points.size() >= 8);
   }
 }
 

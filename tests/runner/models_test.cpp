@@ -36,7 +36,7 @@ TEST_CASE("Buffers of the norms are views of one tensor per type") {
 
 TEST_CASE("The marks of a step cut it into parts that add up") {
   const auto device = make_cpu_device(1);
-  Bench bench("small_cnn", 4, {.kind = "single"}, nullptr, *device, {}, 1);
+  Bench bench({.model = "small_cnn", .batch = 4}, nullptr, *device);
   const std::vector<int> ready = bench.ready_order();
   const StepParts parts = bench.profiled_step();
   const auto sum = [](const std::vector<Moment>& times) {
