@@ -29,6 +29,8 @@ std::shared_ptr<const Dataset> shared_dataset(const LoaderOptions& options) {
   return dataset;
 }
 
+}  // namespace
+
 void check_fits(const Model& model, const Dataset& dataset, const LoaderOptions& options,
                 int batch) {
   if (model.input_shape() != std::vector<std::int64_t>{3, 32, 32}) {
@@ -42,8 +44,6 @@ void check_fits(const Model& model, const Dataset& dataset, const LoaderOptions&
                      fmt::format("{} samples are too few for a step", dataset.samples()));
   }
 }
-
-}  // namespace
 
 Batch random_batch(const Model& model, int batch, std::uint64_t seed, c10::Device device) {
   const at::Generator generator = at::detail::createCPUGenerator(seed);

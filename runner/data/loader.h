@@ -39,6 +39,10 @@ class Sampler {
   std::size_t place_ = 0;
 };
 
+/// InputError where the model takes other images, or an epoch holds no step.
+void check_fits(const Model& model, const Dataset& dataset, const LoaderOptions& options,
+                int batch);
+
 /// Batches for one worker. Synthetic ones are made once and handed out in turn: they cost no time.
 class Loader {
  public:

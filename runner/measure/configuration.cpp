@@ -78,7 +78,7 @@ std::unique_ptr<Bench> Measuring::make_bench(const StrategyOptions& strategy) co
                               .workers = shared ? worker_.size() : 1,
                               .threads = options.loaders},
                      .seed = options.seed,
-                     .replay = configuration_.replay,
+                     .replay = shared ? configuration_.replay : configuration_.replay_alone,
                      .spin = worker_.spin()};
   if (shared) bench.stragglers = options.stragglers;  // a profile is that of a sound worker
   return std::make_unique<Bench>(bench, shared ? worker_.communicator.get() : nullptr,

@@ -16,6 +16,7 @@ struct Configuration {
   std::vector<StrategyOptions> shared;   ///< strategies of all workers together
   std::map<std::string, Parity> parity;  ///< by strategy
   std::optional<Profile> replay;         ///< waited for instead of computing
+  std::optional<Profile> replay_alone;   ///< the same of `single`
   Moment budget = 0;                     ///< ns; 0: until every run has its steps
 };
 

@@ -8,6 +8,7 @@
 
 #include "runner/communicators/rendezvous.h"
 #include "runner/data/dataset.h"
+#include "runner/data/loader.h"
 #include "runner/measure/launcher.h"
 #include "runner/measure/origin.h"
 #include "runner/measure/parts_folder.h"
@@ -15,6 +16,7 @@
 #include "runner/measure/straggler.h"
 #include "runner/measure/visit.h"
 #include "runner/measure/worker.h"
+#include "runner/models/zoo.h"
 #include "sim/core/error.h"
 #include "sim/workload/profile_choice.h"
 
@@ -84,7 +86,14 @@ void print_summary(const Part& whole, const MeasureOptions& options) {
 
 /// What the workers would find out together is said once, before they start.
 void check_files(const MeasureOptions& options) {
-  if (options.data != "synthetic") read_dataset(options.data, options.data_directory);
+  if (options.data != "synthetic") {
+    const Dataset dataset = read_dataset(options.data, options.data_directory);
+    const LoaderOptions loader{.data = options.data, .workers = options.workers};
+    for (const std::string& model : options.models) {
+      check_fits(make_model(model, c10::kCPU, options.seed), dataset, loader,
+                 std::ranges::max(options.batches));
+    }
+  }
   check_stragglers(options.stragglers, options.workers);
   if (options.only_collectives && options.workers < 2) {
     throw InputError({}, "--collectives", "one worker has nobody to talk to", "--workers 2");

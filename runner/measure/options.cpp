@@ -106,6 +106,7 @@ void check_across(const MeasureOptions& options) {
   if (options.data == "cifar10" && options.data_directory.empty()) {
     refuse("--data", "cifar10 lies where the user has it", "--data-dir FOLDER");
   }
+  if (replayed && options.data != "synthetic") refuse("--data", "a replay loads nothing");
   if (options.loaders > 0 && (replayed || options.data == "synthetic")) {
     refuse("--loaders", "there is nothing to load", "name a data set with --data");
   }

@@ -48,13 +48,15 @@ double squared_distance(const Tensors& a, const Tensors& b) {
 }
 
 /// One device in the place of all: see check_parity.
-void train_shards(Model& model, Sgd& sgd, const std::vector<Batch>& shards) {
+void train_shards(Model& model, Sgd& sgd, const std::vector<Batch>& shards,
+                  const std::function<void()>& beat) {
   const Tensors before = copies(model.flat_buffers());
   Tensors kept;
   const double share = 1.0 / static_cast<double>(shards.size());
   for (const Batch& shard : shards) {
     assign(model.flat_buffers(), before);
     model.loss(shard.input, shard.target).mul(share).backward();
+    beat();
     if (kept.empty()) kept = copies(model.flat_buffers());
   }
   assign(model.flat_buffers(), kept);
@@ -67,7 +69,8 @@ void train_shards(Model& model, Sgd& sgd, const std::vector<Batch>& shards) {
 }  // namespace
 
 Parity check_parity(const std::string& name, const StrategyOptions& options, int batch,
-                    std::uint64_t seed, Communicator& communicator, Device& device) {
+                    std::uint64_t seed, Communicator& communicator, Device& device,
+                    const std::function<void()>& beat) {
   const std::size_t rank = static_cast<std::size_t>(communicator.rank());
   Model together = make_model(name, device.torch(), seed);
   Model alone = make_model(name, device.torch(), seed);
@@ -84,7 +87,8 @@ Parity check_parity(const std::string& name, const StrategyOptions& options, int
     }
     trainer.step(shards[rank]);
     device.synchronize();
-    train_shards(alone, sgd, shards);
+    beat();
+    train_shards(alone, sgd, shards, beat);
     const Tensors expected = state(alone);
     // On the other ranks the buffers are this step's own until the next forward.
     Tensors reached = state(together);

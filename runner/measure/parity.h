@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "runner/communicators/communicator.h"
@@ -15,8 +16,10 @@ inline constexpr double kParityBound = 1e-4;
 /// statistics, adds their gradients weighted by their share, and keeps shard 0's buffers. Every
 /// step starts from the same parameters on both sides, since training amplifies the rounding of a
 /// sum's order from step to step. Returns how far parameters and buffers are apart after a step,
-/// relative to how far it moved them: the largest over steps and ranks. All ranks call.
-Parity check_parity(const std::string& model, const StrategyOptions& options, int batch,
-                    std::uint64_t seed, Communicator& communicator, Device& device);
+/// relative to how far it moved them: the largest over steps and ranks. All ranks call. `beat`
+/// is called now and then: a large network takes a while.
+Parity check_parity(
+    const std::string& model, const StrategyOptions& options, int batch, std::uint64_t seed,
+    Communicator& communicator, Device& device, const std::function<void()>& beat = [] {});
 
 }  // namespace lockstep::runner

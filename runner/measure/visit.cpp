@@ -41,8 +41,9 @@ std::vector<StrategyOptions> shared_strategies(const Worker& worker) {
 /// Before a strategy is timed, it is checked: in the first repeat, for all of them.
 Parity check(Worker& worker, const std::string& model, const StrategyOptions& strategy) {
   worker.progress.say("", fmt::format("{}: checking {} against one device", model, strategy.kind));
-  const Parity parity = check_parity(model, strategy, kParityBatch, worker.options.seed,
-                                     *worker.communicator, *worker.device);
+  const Parity parity =
+      check_parity(model, strategy, kParityBatch, worker.options.seed, *worker.communicator,
+                   *worker.device, [&worker] { worker.progress.beat(); });
   if (!(parity.relative_l2 <= kParityBound)) {
     throw RunError(fmt::format(
         "parity: {} on {} workers trains {} away from one device by {:.1e} "
@@ -61,10 +62,11 @@ std::map<std::string, Parity> check_all(Worker& worker, const std::string& model
   return parity;
 }
 
-/// What a worker of this model at this batch waits for. Its host's others wait as well.
-std::optional<Profile> replayed(const Worker& worker, const std::string& model, int batch) {
+/// What a worker of this model at this batch waits for, `beside` workers on its host.
+std::optional<Profile> replayed(const Worker& worker, const std::string& model, int batch,
+                                int beside) {
   if (!worker.replays()) return std::nullopt;
-  return profile_to_replay(*worker.calibration, model, batch, worker.environment.local_size);
+  return profile_to_replay(*worker.calibration, model, batch, beside);
 }
 
 }  // namespace
@@ -84,6 +86,7 @@ void measure_all(Worker& worker) {
   }
   const Moment begin = host_now();
   const Moment budget = options.budget_seconds * kSecond / options.repeats;
+  const int together = worker.environment.local_size;
   if (!worker.calibration) measure_machine(worker);
   worker.save();
   const auto samples = std::accumulate(options.batches.begin(), options.batches.end(), Moment{0});
@@ -100,7 +103,8 @@ void measure_all(Worker& worker) {
                                      .single = wants(options, "single"),
                                      .shared = shared_strategies(worker),
                                      .parity = parity,
-                                     .replay = replayed(worker, model, batch),
+                                     .replay = replayed(worker, model, batch, together),
+                                     .replay_alone = replayed(worker, model, batch, 1),
                                      .budget = worker.agree(share)});
       worker.save();
     }

@@ -1,6 +1,6 @@
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/add.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/sum.h>
 
 #include <algorithm>
 
@@ -74,10 +74,14 @@ void GatherScatter::exchange(const at::Tensor& gradient) {
   const at::NoGradGuard no_grad;
   const std::int64_t ranks = communicator_.size();
   const at::Tensor all = all_.narrow(0, 0, gradient.numel() * ranks);
+  const auto part = [&](std::int64_t rank) {
+    return all.narrow(0, rank * gradient.numel(), gradient.numel());
+  };
   at::Tensor sum = sum_.narrow(0, 0, gradient.numel());
   communicator_.gather(gradient, all, kRoot);
   communicator_.join();  // the last scatter, which sends from sum_, is behind it, too
-  at::sum_out(sum, all.view({ranks, gradient.numel()}), at::IntArrayRef({0}));
+  at::add_out(sum, part(0), part(1));
+  for (std::int64_t rank = 2; rank < ranks; ++rank) sum.add_(part(rank));
   communicator_.scatter(std::vector<at::Tensor>(static_cast<std::size_t>(ranks), sum), gradient,
                         kRoot);
 }

@@ -114,6 +114,7 @@ TEST_CASE("Bad flags are one line and exit code 2") {
         {"--slow-link", "200Mbit/s"},
         {"--compute", "replay"},
         {"--calibration", folder.file("none.json")},
+        {"--calibration", folder.file("none.json"), "--collectives"},
         {"--compute", "replay", "--calibration", folder.file("none.json")},
         {"--out", "/proc/no/such/folder"}}) {
     Process process(folder, arguments);
