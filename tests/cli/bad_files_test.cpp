@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -98,8 +99,8 @@ TEST_CASE("files that would be read for ever, or that cannot be looked at") {
   std::filesystem::create_symlink("round", at + "round");
   for (const std::string& file : {at + "round", at + std::string(5000, 'x')}) {
     refused(folder, "simulate " + file, "cannot be read");
-    refused(folder, "calibrate " + file + " -o " + at + "c.json", "cannot be read");
-    refused(folder, "plot " + file + " -o " + at + "plots", "no such file");
+    refused(folder, fmt::format("calibrate {} -o {}c.json", file, at), "cannot be read");
+    refused(folder, fmt::format("plot {} -o {}plots", file, at), "no such file");
   }
   refused(folder, "simulate " + at + "pipe", "is a pipe or a device");
   refused(folder, "validate " + at + "pipe " + at + "pipe", "is a pipe or a device");
@@ -157,7 +158,7 @@ TEST_CASE("validate wants a calibration and runs of its visit") {
   for (const int workers : {4097, 1'000'000'000}) {  // more than could be simulated in time
     run.workers = workers;
     write_run(run, at + "large.json");
-    refused(folder, "validate " + at + "c.json " + at + "large.json", "/workers");
+    refused(folder, fmt::format("validate {0}c.json {0}large.json", at), "/workers");
   }
   refused(folder, "plot " + at + "none.json -o " + at + "plots", "none.json");
 }

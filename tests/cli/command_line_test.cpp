@@ -135,15 +135,15 @@ TEST_CASE("no output replaces an input or another output, under whatever name") 
     return all + slurp(c);
   };
   const std::string before = contents();
-  const std::string simulate = "simulate " + at + "s.yaml ";
-  const std::string validate = "validate " + c + " " + at + "runs.json --json ";
-  for (const std::string& arguments :
-       {simulate + "--json " + at + "s.yaml", simulate + "--csv " + at + "./link",
-        simulate + "--trace " + c, simulate + "--json " + at + "hard",
-        simulate + "--set calibration=" + at + "hard --json " + c,
-        simulate + "--json " + at + "x --csv " + at + "./x",
-        "calibrate " + at + "m.json -o " + at + "m.json", validate + at + "runs.json",
-        validate + at + "runs.samples.json", validate + c}) {
+  for (const char* command :
+       {"simulate {0}s.yaml --json {0}s.yaml", "simulate {0}s.yaml --csv {0}./link",
+        "simulate {0}s.yaml --trace {0}calibration.json", "simulate {0}s.yaml --json {0}hard",
+        "simulate {0}s.yaml --set calibration={0}hard --json {0}calibration.json",
+        "simulate {0}s.yaml --json {0}x --csv {0}./x", "calibrate {0}m.json -o {0}m.json",
+        "validate {0}calibration.json {0}runs.json --json {0}runs.json",
+        "validate {0}calibration.json {0}runs.json --json {0}runs.samples.json",
+        "validate {0}calibration.json {0}runs.json --json {0}calibration.json"}) {
+    const std::string arguments = fmt::format(fmt::runtime(command), at);
     INFO(arguments);
     const Finished finished = lockstep_command(arguments);
     CHECK(finished.exit_code == 2);
