@@ -19,8 +19,9 @@ constexpr int kIterations = 50;
 
 std::string group_of(const Calibration& calibration, const Run& run, const ResultPoint& point,
                      const PlatformOptions& platform) {
-  if (platform.network) return "hosts";
-  if (on_cpu(calibration)) return "cpu";
+  const std::string replayed = run.compute == Compute::replay ? "_replay" : "";
+  if (platform.network) return "hosts" + replayed;
+  if (on_cpu(calibration)) return "cpu" + replayed;
   if (run.graph) return "graph";
   return point.host_bound ? "host_bound" : "device_bound";
 }
@@ -29,7 +30,13 @@ std::string group_of(const Calibration& calibration, const Run& run, const Resul
 Scenario at_speed(Scenario scenario, const Speed& speed, const SpeedIndex& index) {
   const Factor slowdown = Factor::of(speed.slowdown(index));
   for (int worker = 0; worker < scenario.workers.at(0); ++worker) {
-    scenario.stragglers.push_back({worker, slowdown});
+    const auto slowed = std::ranges::find(scenario.stragglers, worker, &Straggler::worker);
+    if (slowed == scenario.stragglers.end()) {
+      scenario.stragglers.push_back(
+          {.worker = worker, .slowdown = slowdown, .delay = {}, .part = StepPart::step});
+    } else {
+      slowed->slowdown = slowed->slowdown * slowdown;
+    }
   }
   return scenario;
 }
@@ -41,6 +48,10 @@ std::vector<Time> normalised(const Run& run, const Scenario& scenario, const Res
                              const Calibration& calibration, const Speed& speed) {
   std::vector<Time> normal;
   for (const RunRepeat& repeat : run.repeats) {
+    if (run.compute == Compute::replay) {  // who waits does not drift
+      normal.push_back(repeat.step.p50);
+      continue;
+    }
     if (!scenario.platform.network) {
       normal.push_back(speed.normalised(repeat.step.p50, repeat.speed_index));
       continue;
@@ -65,6 +76,9 @@ ValidationPoint compare(const Run& run, const ResultPoint& predicted,
   point.workers = run.workers;
   point.graph = run.graph;
   point.sync = run.sync;
+  point.compute = run.compute;
+  point.hosts = run.hosts;
+  point.link = run.link;
   point.predicted = predicted.step.p50;
   point.measured = median(raw);
   point.measured_normalised = median(normal);
@@ -106,6 +120,19 @@ void finish(Validation& validation) {
   for (ValidationGroup& group : validation.groups) summarise(group);
 }
 
+/// As the run states it; collectives across hosts must have been measured where it does not.
+PlatformOptions platform_of(const Run& run) {
+  PlatformOptions platform;
+  if (run.hosts <= 1) return platform;
+  platform.devices_per_host = (run.workers + run.hosts - 1) / run.hosts;
+  platform.emulated = run.emulated;
+  platform.network.emplace();
+  platform.network->measured = run.link == Bandwidth{};
+  platform.network->bandwidth = run.link;
+  platform.network->slow_links = run.slow_links;
+  return platform;
+}
+
 }  // namespace
 
 bool counts(const ValidationPoint& point) {
@@ -123,7 +150,18 @@ Scenario scenario_of(const Run& run, const PlatformOptions& platform) {
   scenario.sync = run.sync;
   scenario.graph = run.graph;
   scenario.precision = run.precision;
-  scenario.platform = platform;
+  scenario.compute = run.compute;
+  // As stated, or as the run itself says.
+  scenario.platform = platform.network ? platform : platform_of(run);
+  for (const InjectedStraggler& slowed : run.stragglers) {
+    scenario.stragglers.push_back({.worker = slowed.rank,
+                                   .slowdown = Factor::of(slowed.factor),
+                                   .delay = slowed.delay,
+                                   .part = slowed.part});
+  }
+  // A worker that loads its own batches did so in its profiled steps, too.
+  scenario.input.on = run.loaders > 0;
+  scenario.input.workers = run.loaders;
   return scenario;
 }
 
@@ -137,7 +175,7 @@ Validation validate(const Calibration& calibration, const std::vector<Run>& runs
     try {
       const Scenario scenario = scenario_of(run, platform);
       const ResultPoint point = simulate(scenario, calibration, 1).points.at(0);
-      group_named(validation, group_of(calibration, run, point, platform))
+      group_named(validation, group_of(calibration, run, point, scenario.platform))
           .points.push_back(
               compare(run, point, normalised(run, scenario, point, calibration, speed)));
     } catch (const InputError& error) {
@@ -169,7 +207,9 @@ std::vector<BucketComparison> compare_buckets(const Calibration& calibration, co
   const Speed speed(calibration.reference, calibration.origin.machine);
   const SpeedIndex& index = run.repeats.front().speed_index;
   Scenario scenario = scenario_of(run, platform);
-  if (platform.network) scenario = at_speed(scenario, speed, index);
+  const bool over_network = scenario.platform.network.has_value();
+  const bool drifts = run.compute == Compute::real;
+  if (over_network && drifts) scenario = at_speed(scenario, speed, index);
   const Prediction prediction = simulate(scenario, calibration, 1);
   const auto& predicted = prediction.points.at(0).buckets;
   std::vector<BucketComparison> comparison;
@@ -177,7 +217,7 @@ std::vector<BucketComparison> compare_buckets(const Calibration& calibration, co
   for (std::size_t i = 0; i < count; ++i) {
     BucketTimes measured = slowest->buckets[i];
     for (Time* time : {&measured.ready, &measured.launch, &measured.done}) {
-      if (!platform.network) *time = speed.normalised(*time, index);
+      if (!over_network && drifts) *time = speed.normalised(*time, index);
     }
     comparison.push_back({static_cast<int>(i), predicted[i], measured});
   }

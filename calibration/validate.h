@@ -15,8 +15,9 @@ namespace lockstep {
 Scenario scenario_of(const Run& run, const PlatformOptions& platform);
 
 /// Each run beside what the simulator says about it, in groups: `cpu`; on GPUs `graph`, and eager
-/// steps as `device_bound` and `host_bound`; of several hosts, `hosts`. Runs that failed or hold no
-/// repeat are left out. `platform` is where they ran, by default the calibrated host.
+/// steps as `device_bound` and `host_bound`; of several hosts, `hosts`; `cpu_replay` and
+/// `hosts_replay` where workers waited instead of computing. Runs that failed or hold no repeat are
+/// left out. `platform` is where they ran; by default what a run says, else the calibrated host.
 /// `after_run`, if any, is called after each. Throws InputError where the calibration cannot
 /// answer.
 Validation validate(const Calibration& calibration, const std::vector<Run>& runs,

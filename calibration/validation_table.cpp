@@ -20,16 +20,22 @@ std::string note(const ValidationPoint& point) {
   if (!counts(point)) add("not averaged");
   if (point.host_bound) add("host-bound");
   if (point.sync == Sync::none) add("not synchronised");
+  if (point.compute == Compute::replay) add("replayed");
+  if (point.hosts > 1) {
+    const std::string link = point.link > Bandwidth{} ? " at " + to_string(point.link) : "";
+    add((std::to_string(point.hosts) + " hosts" + link).c_str());
+  }
   if (point.basis == Basis::interpolated) add("interpolated");
   if (point.basis == Basis::extrapolated) add("extrapolated");
   return text;
 }
 
 std::string row(const ValidationPoint& p) {
-  return fmt::format("  {:<14} {:>5} {:>3} {:<8} {:>10} {:>10} {:>10} {:>+7.1f} % {:>6.1f} %  {}\n",
-                     p.model, p.batch_per_worker, p.workers, p.strategy, to_string(p.predicted),
-                     to_string(p.measured_normalised), to_string(p.measured), p.error * 100,
-                     p.repeat_spread * 100, note(p));
+  return fmt::format(
+      "  {:<14} {:>5} {:>3} {:<14} {:>10} {:>10} {:>10} {:>+7.1f} % {:>6.1f} %  {}\n", p.model,
+      p.batch_per_worker, p.workers, p.strategy, to_string(p.predicted),
+      to_string(p.measured_normalised), to_string(p.measured), p.error * 100, p.repeat_spread * 100,
+      note(p));
 }
 
 constexpr double kExplain = 0.05;  // a miss beyond it wants its timelines compared
@@ -44,7 +50,7 @@ std::string to_table(const Validation& validation) {
     const auto counted = std::ranges::count_if(group.points, counts);
     text += fmt::format("\n{}: mean error {:.1f} %, worst {:.1f} % over {} points\n", group.name,
                         group.mean_error * 100, group.worst_error * 100, counted);
-    text += fmt::format("  {:<14} {:>5} {:>3} {:<8} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "model",
+    text += fmt::format("  {:<14} {:>5} {:>3} {:<14} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "model",
                         "batch", "n", "strategy", "predicted", "measured", "as it was", "error",
                         "repeats");
     for (const ValidationPoint& point : group.points) text += row(point);

@@ -13,6 +13,7 @@
 #include "sim/analysis/timeline.h"
 #include "sim/analysis/uncertainty.h"
 #include "sim/core/engine.h"
+#include "sim/core/error.h"
 #include "sim/core/symmetry.h"
 #include "sim/scenario/point.h"
 #include "sim/workload/strategy.h"
@@ -23,8 +24,13 @@ namespace {
 /// The share of the step beyond which the host lane is what bounds it.
 constexpr double kHostBound = 0.9;
 
+/// Whoever waits as long as a profile says always waits as long.
+bool draws_noise(const Scenario& scenario) {
+  return scenario.noise && scenario.compute == Compute::real;
+}
+
 bool has_noise(const Scenario& scenario, const Calibration& calibration) {
-  return scenario.noise && (calibration.noise.step > 0 || calibration.noise.task > 0);
+  return draws_noise(scenario) && (calibration.noise.step > 0 || calibration.noise.task > 0);
 }
 
 EngineOptions engine_options(const Scenario& scenario, const Calibration& calibration,
@@ -32,7 +38,7 @@ EngineOptions engine_options(const Scenario& scenario, const Calibration& calibr
   EngineOptions options;
   options.iterations = static_cast<std::uint32_t>(scenario.iterations);
   options.seed = scenario.seed;
-  if (scenario.noise) {
+  if (draws_noise(scenario)) {
     // The factor of a whole process shifts all steps of a run alike: it is what repeats differ by,
     // and stands in the uncertainty, not in the steps. Steps of one profile vary in their own way:
     // a recorded graph hardly at all.
@@ -113,7 +119,23 @@ int total_batch(const Scenario& scenario, int workers) {
   return scenario.total_batch.value_or(scenario.batch_per_worker.value_or(0) * workers);
 }
 
-ResultPoint simulate_point(const Scenario& scenario, const Calibration& calibration, int workers) {
+Bytes peak_memory(const Workload& workload) {
+  return std::ranges::max_element(workload.profiles, {}, &Profile::peak)->peak;
+}
+
+bool has_input(const Workload& workload) {
+  return std::ranges::any_of(workload.profiles, [](const Profile& profile) {
+    return profile.input_load > Time{} || profile.input_copy > Time{};
+  });
+}
+
+struct SimulatedPoint {
+  ResultPoint result;
+  bool input_known = false;  ///< what batches take to load or copy was measured, or given
+};
+
+SimulatedPoint simulate_steps(const Scenario& scenario, const Calibration& calibration,
+                              int workers) {
   const bool noise = has_noise(scenario, calibration);
   const Point point = make_point(scenario, calibration, workers);
   const ReducedRun reduced = reduce_symmetric(compile(point.workload, Phase::steady),
@@ -139,12 +161,42 @@ ResultPoint simulate_point(const Scenario& scenario, const Calibration& calibrat
   result.buckets = bucket_times(graph, ran, slowest);
   result.uncertainty = uncertainty(calibration, point.workload.profiles.front(), parts.breakdown);
   result.uncertainty.drawn = relative_spread(steps);
+  result.peak = peak_memory(point.workload);
+  return {.result = std::move(result), .input_known = has_input(point.workload)};
+}
+
+Time epoch_time(const Scenario& scenario, int workers, Time step) {
+  constexpr double kMostSeconds = 9e6;  // 104 days; the clock holds 106
+  const std::int64_t steps = steps_per_epoch(scenario, workers);
+  if (step.seconds() * static_cast<double>(steps) > kMostSeconds) {
+    throw InputError({}, "dataset.samples", "an epoch would take more than a hundred days",
+                     "check the number of samples");
+  }
+  return step * steps;
+}
+
+/// With a data set the step is simulated both ways, with its batches loaded and without.
+ResultPoint simulate_point(const Scenario& scenario, const Calibration& calibration, int workers) {
+  SimulatedPoint asked = simulate_steps(scenario, calibration, workers);
+  ResultPoint& result = asked.result;
+  if (!scenario.dataset) return result;
+  Time with, without;
+  (scenario.input.on ? with : without) = result.step.mean;
+  if (asked.input_known) {
+    Scenario other = scenario;
+    other.input.on = !scenario.input.on;
+    (other.input.on ? with : without) =
+        simulate_steps(other, calibration, workers).result.step.mean;
+  }
+  result.epoch_with_input = epoch_time(scenario, workers, with);
+  result.epoch_without_input = epoch_time(scenario, workers, without);
   return result;
 }
 
 /// What speed-ups are relative to: one worker that nothing slows, in the strategy `single`.
 ResultPoint simulate_baseline(Scenario scenario, const Calibration& calibration) {
   scenario.stragglers.clear();
+  scenario.dataset.reset();
   return simulate_point(scenario, calibration, 1);
 }
 

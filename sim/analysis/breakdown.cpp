@@ -37,7 +37,9 @@ class Classifier {
   Classifier(const WorkerSpans& view, const std::vector<Time>& ends, std::vector<StepParts>& steps)
       : view_(view), steps_(steps), sums_(ends) {}
 
-  void busy(Time from, Time to) { add(from, to, &Breakdown::compute); }
+  void busy(Time from, Time to, TaskKind kind) {
+    add(from, to, kind == TaskKind::input ? &Breakdown::input : &Breakdown::compute);
+  }
   void waiting(Time from, Time to) { add(from, to, &Breakdown::waiting); }
 
   /// The lane is empty until `to`; its next task was issued and its batch there at the times given.
@@ -144,7 +146,7 @@ std::vector<StepParts> break_down(const TaskGraph& graph, const EngineResult& re
       const TaskSpan& span = view.task(iteration, t);
       const auto [issued, input] = arrivals(view, before, iteration, t);
       classify.gap(now, span.start, issued, input);
-      classify.busy(span.start, span.end);
+      classify.busy(span.start, span.end, program.tasks[t].kind);
       if (span.end > span.start) busy.emplace_back(span.start, span.end);
       now = span.end;
     }

@@ -16,7 +16,8 @@ struct StepParts {
 };
 
 /// Step k of a worker lasts from the end of its step k - 1 (time zero for the first) to the end of
-/// step k; the parts of each add up to it exactly. While the compute lane is busy it is compute.
+/// step k; the parts of each add up to it exactly. While the compute lane is busy it is compute,
+/// or input where the worker itself loads a batch on it.
 /// While it is not: its next task not issued -> host; else a collective launched but a peer missing
 /// -> waiting; transferring -> exposed; the next task's batch not there -> input; else idle.
 /// `result` must hold spans.

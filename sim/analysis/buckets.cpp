@@ -18,7 +18,13 @@ std::vector<BucketTimes> bucket_times(const TaskGraph& graph, const EngineResult
     const std::int32_t index = program.tasks[t].collective;
     if (index == kNoCollective) continue;
     const Collective& collective = graph.collectives[static_cast<std::size_t>(index)];
-    if (collective.kind != CollectiveKind::all_reduce) continue;
+    if (collective.kind == CollectiveKind::scatter && !buckets.empty()) {
+      buckets.back().done = spans.collective(last, index).end - begin;
+      continue;
+    }
+    const bool starts =
+        collective.kind == CollectiveKind::all_reduce || collective.kind == CollectiveKind::gather;
+    if (!starts) continue;
     Time ready = begin;
     for (std::uint32_t p = before.first[t]; p < before.first[t + 1]; ++p) {
       const Task& queued_behind = program.tasks[before.tasks[p]];

@@ -1,64 +1,99 @@
 #include "sim/collectives/exchange.h"
 
+#include <algorithm>
+
 #include "sim/core/error.h"
 
 namespace lockstep {
+namespace {
+
+constexpr std::int64_t kOne = std::int64_t{1} << 32;  // a Factor of one
+
+Bandwidth slowed(Bandwidth rate, Factor slowdown) {
+  if (rate == Bandwidth{} || slowdown == Factor{}) return rate;
+  const auto by = static_cast<std::int64_t>(slowdown.raw());
+  return {std::max(multiply_divide(rate.bytes_per_second, kOne, by), std::int64_t{1})};
+}
+
+}  // namespace
 
 Exchange::Exchange(const TaskGraph& graph, const Network& network, EventQueue& queue)
-    : graph_(graph), queue_(queue), sharing_(network.links()) {
+    : graph_(graph), network_(network), queue_(queue), sharing_(network.links()) {
   const auto ranks = static_cast<std::uint32_t>(graph.program_of_worker.size());
   ranks_.resize(ranks);
-  flows_.resize(ranks);
   for (const Collective& collective : graph.collectives) plans_.emplace_back(collective, ranks);
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    if (ranks > 1) flows_[rank].route = network.route(rank, right(rank));
-  }
 }
 
-std::uint32_t Exchange::right(std::uint32_t rank) const {
-  return rank + 1 == ranks_.size() ? 0 : rank + 1;
-}
-
-std::uint32_t Exchange::left(std::uint32_t rank) const {
-  return rank == 0 ? static_cast<std::uint32_t>(ranks_.size() - 1) : rank - 1;
-}
-
-void Exchange::launch(std::uint32_t rank, std::uint32_t collective, std::uint32_t iteration,
+void Exchange::launch(std::uint32_t index, std::uint32_t collective, std::uint32_t /*iteration*/,
                       std::int64_t now) {
-  ranks_[rank] = {&plans_[collective], collective, iteration, 0, false, false, false, false};
-  enter_step(rank, now);
+  Rank& rank = ranks_[index];
+  rank.plan = &plans_[collective];
+  rank.collective = collective;
+  rank.next = rank.first = 0;
+  rank.begun = false;
+  enter_steps(index, now);
 }
 
-/// Starts the messages of the step; passes over steps in which the rank has none.
-void Exchange::enter_step(std::uint32_t index, std::int64_t now) {
+/// Enters steps as far as they may be open at once; passes over those without a message.
+void Exchange::enter_steps(std::uint32_t index, std::int64_t now) {
   Rank& rank = ranks_[index];
-  for (; rank.step < rank.plan->steps(); ++rank.step) {
-    rank.sent = rank.plan->sent(index, rank.step) == Bytes{};
-    rank.received = rank.plan->sent(left(index), rank.step) == Bytes{};
-    rank.sending = false;
-    if (rank.sent && rank.received) continue;
-    try_message(index, now);
-    try_message(left(index), now);
-    return;
+  const StepPlan& plan = *rank.plan;
+  while (rank.next < plan.steps() && rank.first >= plan.needed(rank.next)) {
+    sends_.clear();
+    receives_.clear();
+    plan.sends(index, rank.next, sends_);
+    plan.receives(index, rank.next, receives_);
+    rank.missing[rank.next % kOpenSteps] =
+        static_cast<std::uint32_t>(sends_.size() + receives_.size());
+    for (const Message& message : sends_) send(index, message, now);
+    for (const Message& message : receives_) await(index, message, now);
+    ++rank.next;
+    while (rank.first < rank.next && rank.missing[rank.first % kOpenSteps] == 0) ++rank.first;
   }
+  if (rank.first < plan.steps()) return;
   rank.plan = nullptr;
   ended.push_back(index);
 }
 
-/// A message starts when sender and receiver are in the same step of the same collective.
-void Exchange::try_message(std::uint32_t sender, std::int64_t now) {
-  Rank& from = ranks_[sender];
-  const Rank& to = ranks_[right(sender)];
-  const bool met = from.plan != nullptr && from.plan == to.plan && from.iteration == to.iteration &&
-                   from.step == to.step;
-  if (!met || from.sent || from.sending) return;
-  from.sending = true;
-  begin(sender);
-  begin(right(sender));
-  Flow& flow = flows_[sender];
-  flow.bytes = from.plan->sent(sender, from.step).count;
-  const Time latency = flow.route.latency + graph_.collectives[from.collective].step.latency;
-  queue_.push(now + latency.ps(), EventKind::message_join, sender, flow.generation);
+/// Made when a message first goes there.
+std::uint32_t Exchange::way_between(std::uint32_t from, std::uint32_t to) {
+  for (const auto& [peer, way] : ranks_[from].ways) {
+    if (peer == to) return way;
+  }
+  const auto index = static_cast<std::uint32_t>(ways_.size());
+  Way& way = ways_.emplace_back();
+  way.from = from;
+  way.to = to;
+  way.route = network_.route(from, to);
+  ranks_[from].ways.emplace_back(to, index);
+  return index;
+}
+
+void Exchange::send(std::uint32_t index, const Message& message, std::int64_t now) {
+  const std::uint32_t to = way_between(index, message.peer);
+  Way& way = ways_[to];
+  Transit& sent = transit(way, way.sent);
+  sent.bytes = message.bytes.count;
+  sent.collective = ranks_[index].collective;
+  sent.sent_in = ranks_[index].next;
+  if (way.sent++ < way.awaited) match(to, way.sent - 1, now);
+}
+
+void Exchange::await(std::uint32_t index, const Message& message, std::int64_t now) {
+  const std::uint32_t from = way_between(message.peer, index);
+  Way& way = ways_[from];
+  transit(way, way.awaited).received_in = ranks_[index].next;
+  if (way.awaited++ < way.sent) match(from, way.awaited - 1, now);
+}
+
+/// Both ends are ready.
+void Exchange::match(std::uint32_t index, std::uint32_t message, std::int64_t now) {
+  Way& way = ways_[index];
+  begin(way.from);
+  begin(way.to);
+  const StepCost& step = graph_.collectives[transit(way, message).collective].step;
+  const Time latency = way.route.latency + step.latency;
+  queue_.push(now + latency.ps(), EventKind::message_join, index, 0);
 }
 
 void Exchange::begin(std::uint32_t rank) {
@@ -68,15 +103,17 @@ void Exchange::begin(std::uint32_t rank) {
 
 void Exchange::handle(const Event& event) {
   switch (event.kind()) {
-    case EventKind::message_join:
-      join(event.target);
+    case EventKind::message_join: {
+      // Messages on one way join in their order: their latencies are the same.
+      Way& way = ways_[event.target];
+      if (way.joined++ == way.arrived) flow(event.target);
       return;
+    }
     case EventKind::message_end:
-      if (event.generation == flows_[event.target].generation) arrive(event.target, event.time);
+      if (event.generation == ways_[event.target].generation) arrive(event.target, event.time);
       return;
     case EventKind::reduction_end:
-      ranks_[event.target].received = true;
-      advance(event.target, event.time);
+      done(event.target, event.generation, event.time);
       return;
     case EventKind::task_end:
     case EventKind::transfer_end:
@@ -85,59 +122,71 @@ void Exchange::handle(const Event& event) {
   LOCKSTEP_ASSERT(false, "only messages come here");
 }
 
-void Exchange::join(std::uint32_t sender) {
-  const Rank& rank = ranks_[sender];
-  sharing_.add(sender, flows_[sender].route.links, graph_.collectives[rank.collective].step.rate);
-  flows_[sender].rate = 0;
+/// The first message on the way that has not arrived takes its share of the links.
+void Exchange::flow(std::uint32_t index) {
+  Way& way = ways_[index];
+  const StepCost& step = graph_.collectives[transit(way, way.arrived).collective].step;
+  sharing_.add(index, way.route.links, slowed(step.rate, slowdown_));
+  active_.insert(std::lower_bound(active_.begin(), active_.end(), index), index);
+  way.rate = 0;
   ++flowing_;
   unsettled_ = true;
 }
 
 void Exchange::settle(std::int64_t now, Factor slowdown) {
   unsettled_ = false;
+  if (slowdown != slowdown_) {
+    slowdown_ = slowdown;
+    for (const std::uint32_t index : active_) {
+      Way& way = ways_[index];
+      const StepCost& step = graph_.collectives[transit(way, way.arrived).collective].step;
+      if (step.rate > Bandwidth{}) sharing_.set_bound(index, slowed(step.rate, slowdown));
+    }
+  }
   const std::vector<Rate>& rates = sharing_.rates();
-  for (std::uint32_t sender = 0; sender < rates.size(); ++sender) {
-    if (rates[sender] == 0) continue;
-    constexpr std::int64_t kOne = std::int64_t{1} << 32;
-    const Rate rate =
-        multiply_divide(rates[sender], kOne, static_cast<std::int64_t>(slowdown.raw()));
-    Flow& flow = flows_[sender];
-    if (rate == flow.rate) continue;
-    const std::int64_t left = flow.rate == 0 ? flow_time(flow.bytes, rate)
-                                             : multiply_divide(flow.end - now, flow.rate, rate);
-    flow.rate = rate;
-    flow.end = now + left;
-    queue_.push(flow.end, EventKind::message_end, sender, ++flow.generation);
+  for (const std::uint32_t index : active_) {
+    Way& way = ways_[index];
+    const Rate rate = rates[index];
+    if (rate == way.rate) continue;
+    const std::int64_t left = way.rate == 0 ? flow_time(transit(way, way.arrived).bytes, rate)
+                                            : multiply_divide(way.end - now, way.rate, rate);
+    way.rate = rate;
+    way.end = now + left;
+    queue_.push(way.end, EventKind::message_end, index, ++way.generation);
   }
 }
 
-void Exchange::arrive(std::uint32_t sender, std::int64_t now) {
-  sharing_.remove(sender);
+void Exchange::arrive(std::uint32_t index, std::int64_t now) {
+  sharing_.remove(index);
+  active_.erase(std::lower_bound(active_.begin(), active_.end(), index));
   --flowing_;
   unsettled_ = true;
-  Flow& flow = flows_[sender];
-  ++flow.generation;
-  Rank& from = ranks_[sender];
-  const std::uint32_t receiver = right(sender);
-  const Collective& collective = graph_.collectives[from.collective];
-  const bool reduces = from.plan->reduces(from.step) && collective.step.reduction > Bandwidth{};
-  from.sent = true;
-  if (reduces) {
-    const Time time = transfer_time(Bytes{flow.bytes}, collective.step.reduction);
-    queue_.push(now + time.ps(), EventKind::reduction_end, receiver, 0);
-  } else {
-    ranks_[receiver].received = true;
+  Way& way = ways_[index];
+  ++way.generation;
+  const Transit message = transit(way, way.arrived++);
+  const std::uint32_t from = way.from, to = way.to;
+  if (way.joined > way.arrived) flow(index);
+
+  const StepCost& step = graph_.collectives[message.collective].step;
+  const bool adds =
+      step.reduction > Bandwidth{} && plans_[message.collective].reduces(message.received_in);
+  if (adds) {
+    // A rank adds one message after the other.
+    Rank& receiver = ranks_[to];
+    receiver.adding_until = std::max(receiver.adding_until, now) +
+                            transfer_time(Bytes{message.bytes}, step.reduction).ps();
+    queue_.push(receiver.adding_until, EventKind::reduction_end, to, message.received_in);
   }
-  advance(sender, now);
-  if (!reduces) advance(receiver, now);
+  done(from, message.sent_in, now);
+  if (!adds) done(to, message.received_in, now);
 }
 
-/// To the next step, when all of this one has been sent and received.
-void Exchange::advance(std::uint32_t index, std::int64_t now) {
+/// One message less to wait for in this step of the rank.
+void Exchange::done(std::uint32_t index, std::uint32_t step, std::int64_t now) {
   Rank& rank = ranks_[index];
-  if (rank.plan == nullptr || !rank.sent || !rank.received) return;
-  ++rank.step;
-  enter_step(index, now);
+  if (--rank.missing[step % kOpenSteps] > 0) return;
+  while (rank.first < rank.next && rank.missing[rank.first % kOpenSteps] == 0) ++rank.first;
+  enter_steps(index, now);
 }
 
 }  // namespace lockstep

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/collectives/steps.h"
@@ -11,10 +13,11 @@
 
 namespace lockstep {
 
-/// Runs expanded collectives: every rank is a step counter; a step ends when what the rank sends to
-/// its right neighbour and what it receives from its left one have arrived (and are reduced). A
-/// message starts when both ends have reached its step, waits its latency, then flows at the rate
-/// that its links share max-min fairly. Ranks end a collective each for itself.
+/// Runs expanded collectives: every rank goes through the steps of its plan; a step is done when
+/// what the rank sends in it and what it receives has arrived (and is added). A message starts when
+/// its sender has entered its step and its receiver waits for it, waits its latency, then flows,
+/// behind earlier ones on the same way, at the rate that its links share max-min fairly. Ranks end
+/// a collective each for itself.
 class Exchange {
  public:
   /// All must outlive it. `network` connects as many workers as the graph has.
@@ -27,43 +30,67 @@ class Exchange {
   /// Flows came or went in this instant: settle() before the clock moves.
   bool unsettled() const { return unsettled_; }
   void touch() { unsettled_ = flowing_ > 0 || unsettled_; }
-  /// Shares the links among the flows of this instant. `slowdown` holds while ranks compute.
+  /// Shares the links among the flows of this instant. `slowdown` holds while ranks compute: a
+  /// rank then handles fewer bytes a second, where that and not a link is what bounds a flow.
   void settle(std::int64_t now, Factor slowdown);
 
   /// Ranks whose first message started, and ranks that ended their collective, since last cleared.
   std::vector<std::uint32_t> began, ended;
 
  private:
+  static constexpr std::uint32_t kOpenSteps = 2;  ///< of a rank at once, at most
   struct Rank {
     const StepPlan* plan = nullptr;  ///< null: in no collective
-    std::uint32_t collective = 0, iteration = 0, step = 0;
-    bool sent = false, received = false;  ///< of this step, or nothing to send, to receive
-    bool sending = false, begun = false;
+    std::uint32_t collective = 0;
+    std::uint32_t next = 0;                           ///< step to enter
+    std::uint32_t first = 0;                          ///< below it all steps are done
+    std::array<std::uint32_t, kOpenSteps> missing{};  ///< messages of an open step
+    bool begun = false;
+    std::int64_t adding_until = 0;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> ways;  ///< to peers: index in ways_
   };
-  /// The message from a rank to its right neighbour; one at a time.
-  struct Flow {
-    Route route;
+  /// A message from one rank to another, from the first end that is ready for it on.
+  struct Transit {
     std::int64_t bytes = 0;
+    std::uint32_t collective = 0;
+    std::uint32_t sent_in = 0, received_in = 0;  ///< steps
+  };
+  /// From a rank to a peer. Messages are numbered as they are sent, and as they are waited for.
+  struct Way {
+    std::uint32_t from = 0, to = 0;
+    Route route;
+    std::array<Transit, kOpenSteps> transits;
+    std::uint32_t sent = 0, awaited = 0;  ///< messages, counted at both ends
+    std::uint32_t joined = 0;             ///< their latency is over
+    std::uint32_t arrived = 0;
     std::int64_t end = 0;
-    std::int64_t rate = 0;  ///< of Sharing; zero: not yet flowing
+    Rate rate = 0;  ///< of the message that flows; zero: not yet flowing
     std::uint32_t generation = 0;
   };
 
-  std::uint32_t right(std::uint32_t rank) const;
-  std::uint32_t left(std::uint32_t rank) const;
-  void enter_step(std::uint32_t rank, std::int64_t now);
-  void try_message(std::uint32_t sender, std::int64_t now);
+  void enter_steps(std::uint32_t rank, std::int64_t now);
+  void send(std::uint32_t rank, const Message& message, std::int64_t now);
+  void await(std::uint32_t rank, const Message& message, std::int64_t now);
+  std::uint32_t way_between(std::uint32_t from, std::uint32_t to);
+  void match(std::uint32_t way, std::uint32_t message, std::int64_t now);
   void begin(std::uint32_t rank);
-  void join(std::uint32_t sender);
-  void arrive(std::uint32_t sender, std::int64_t now);
-  void advance(std::uint32_t rank, std::int64_t now);
+  void flow(std::uint32_t way);
+  void arrive(std::uint32_t way, std::int64_t now);
+  void done(std::uint32_t rank, std::uint32_t step, std::int64_t now);
+  static Transit& transit(Way& way, std::uint32_t message) {
+    return way.transits[message % kOpenSteps];
+  }
 
   const TaskGraph& graph_;
+  const Network& network_;
   EventQueue& queue_;
   std::vector<StepPlan> plans_;  ///< by collective
   std::vector<Rank> ranks_;
-  std::vector<Flow> flows_;  ///< by sending rank
+  std::vector<Way> ways_;
+  std::vector<std::uint32_t> active_;  ///< ways on which something flows, ascending
   Sharing sharing_;
+  std::vector<Message> sends_, receives_;  ///< scratch
+  Factor slowdown_;                        ///< of the last settling
   std::uint32_t flowing_ = 0;
   bool unsettled_ = false;
 };

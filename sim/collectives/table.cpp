@@ -146,8 +146,10 @@ TableCost estimate(std::span<const CollectiveTable> tables, CollectiveKind kind,
     return cost;
   }
   TableCost cost = lookup(table, bytes);
-  const double hops = static_cast<double>(n - 1) / static_cast<double>(m - 1);
-  const double latency = (1 - cost.bandwidth_share) * hops;
+  const double more = static_cast<double>(n - 1) / static_cast<double>(m - 1);
+  const bool chain = kind == CollectiveKind::broadcast;
+  const double latency = (1 - cost.bandwidth_share) * (chain ? more : 1);
+  cost.bandwidth_share *= chain ? 1 : more;
   const double factor = latency + cost.bandwidth_share;
   cost.device = Time::from_seconds(cost.device.seconds() * factor);
   cost.bandwidth_share /= factor;
@@ -157,18 +159,22 @@ TableCost estimate(std::span<const CollectiveTable> tables, CollectiveKind kind,
 
 StepCost effective_step(std::span<const CollectiveTable> tables, CollectiveKind kind, int workers,
                         Bytes bytes) {
-  const TableCost cost = estimate(tables, kind, workers, bytes);
-  // All-reduce: 2(n-1) messages of S/n. Broadcast: n - 1 messages of S.
+  // All-reduce: 2(n-1) messages of S/n. Broadcast: n - 1 messages of S, one after the other. Of the
+  // others n - 1 at once, through one port.
   const bool all_reduce = kind == CollectiveKind::all_reduce;
-  const double messages = (workers - 1) * (all_reduce ? 2.0 : 1.0);
-  const double size = as_double(bytes) / (all_reduce ? workers : 1);
-  const double seconds = cost.device.seconds() / messages;
+  const double others = workers - 1;
+  const double rounds = all_reduce ? 2 * others : kind == CollectiveKind::broadcast ? others : 1;
+  const double size = as_double(bytes) * (all_reduce ? others * 2 / workers : others);
+  const double seconds = estimate(tables, kind, workers, bytes).device.seconds();
+  const double latency =
+      std::min(estimate(tables, kind, workers, Bytes{}).device.seconds(), seconds);
   StepCost step;
-  step.latency = Time::from_seconds(seconds * (1 - cost.bandwidth_share));
-  const double flowing = seconds * cost.bandwidth_share;
-  if (flowing > 0 && size > 0) {
+  step.latency = Time::from_seconds(latency / rounds);
+  const double flowing = seconds - latency;
+  if (size > 0) {
     // Where latency is nearly all of it, what is left may look faster than any link.
-    const double rate = std::clamp(size / flowing, 1.0, static_cast<double>(kFastest));
+    constexpr auto kMost = static_cast<double>(kFastest);
+    const double rate = flowing > 0 ? std::clamp(size / flowing, 1.0, kMost) : kMost;
     step.rate.bytes_per_second = std::llround(rate);
   }
   return step;

@@ -31,12 +31,15 @@ TableCost lookup(const CollectiveTable& table, Bytes bytes);
 ///   all-reduce   per-step time of a message depends on its size alone, so
 ///                t(n, S) = (n-1)/(m-1) t(m, S m/n): the same chunk, more or fewer steps
 ///   broadcast    latency per hop, bandwidth once: t = latency (n-1)/(m-1) + bandwidth part
+///   gather, scatter, reduce   all at once through the root's port: t = latency + bandwidth part
+///                             times (n-1)/(m-1)
 /// Throws InputError where no table of that collective is there.
 TableCost estimate(std::span<const CollectiveTable> tables, CollectiveKind kind, int workers,
                    Bytes bytes);
 
-/// One message of a ring collective as the table's measurement of `bytes` implies: its latency, and
-/// the rate at which its bytes flow. For collectives run step by step.
+/// One message of a collective as the table's measurement of `bytes` implies: the latency that is
+/// left where there are no bytes, and the rate at which its bytes flow besides. (All-reduce: along
+/// a ring; broadcast: down a chain; the others: with the root.) For collectives run step by step.
 StepCost effective_step(std::span<const CollectiveTable> tables, CollectiveKind kind, int workers,
                         Bytes bytes);
 

@@ -12,9 +12,9 @@ namespace lockstep {
 enum class EventKind : std::uint8_t {
   task_end,       ///< target: lane of a worker
   transfer_end,   ///< target: collective
-  message_join,   ///< target: sending rank; its latency is over, its bytes begin to flow
-  message_end,    ///< target: sending rank
-  reduction_end,  ///< target: receiving rank
+  message_join,   ///< target: way between two ranks; the next message's latency is over
+  message_end,    ///< target: way between two ranks
+  reduction_end,  ///< target: receiving rank; generation: its step
 };
 
 /// 24 bytes, ordered by (time, kind, sequence): the one place where ties are broken.

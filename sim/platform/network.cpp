@@ -179,9 +179,13 @@ Platform plain_network(const PlainNetwork& description) {
   std::uint32_t host = 0;
   for (std::uint32_t w = 0; w < description.workers; ++w) {
     if (w % description.devices_per_host == 0) {
-      host = add_node(NodeKind::host, fmt::format("host {}", w / description.devices_per_host));
-      platform.links.push_back(
-          {host, middle, description.host_bandwidth, description.host_latency});
+      const std::uint32_t index = w / description.devices_per_host;
+      host = add_node(NodeKind::host, fmt::format("host {}", index));
+      Bandwidth bandwidth = description.host_bandwidth;
+      for (const auto& [slow, rate] : description.slow_hosts) {
+        if (slow == index) bandwidth = rate;
+      }
+      platform.links.push_back({host, middle, bandwidth, description.host_latency});
     }
     const std::uint32_t device = add_node(NodeKind::device, fmt::format("device {}", w));
     platform.links.push_back(

@@ -45,6 +45,14 @@ void Sharing::remove(std::uint32_t flow) {
   stale_ = true;
 }
 
+void Sharing::set_bound(std::uint32_t flow, Bandwidth bound) {
+  LOCKSTEP_ASSERT(
+      flow < flows_.size() && flows_[flow].present && flows_[flow].bound > 0 && bound > Bandwidth{},
+      "a bound changes, it does not come or go");
+  flows_[flow].bound = to_rate(bound);
+  stale_ = true;
+}
+
 const std::vector<Rate>& Sharing::rates() {
   if (stale_) fill();
   stale_ = false;

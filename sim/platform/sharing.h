@@ -30,6 +30,8 @@ class Sharing {
   /// `route`: link indices, none twice. `bound`: zero for none. A flow with neither is an error.
   void add(std::uint32_t flow, std::span<const std::uint32_t> route, Bandwidth bound);
   void remove(std::uint32_t flow);
+  /// Of a present flow that has a bound; the new one is above zero.
+  void set_bound(std::uint32_t flow, Bandwidth bound);
   /// Rates of all flows, by flow; recomputed when flows came or went. Zero for absent ones.
   const std::vector<Rate>& rates();
 

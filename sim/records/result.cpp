@@ -6,6 +6,8 @@
 
 namespace lockstep {
 
+static constexpr Range kEpoch{0, 9e15};  // what the clock holds, 106 days
+
 template <class Io>
 void describe(Io& io, Described<Io, Uncertainty>& uncertainty) {
   io.field("repeat", uncertainty.repeat);
@@ -39,6 +41,13 @@ void describe(Io& io, Described<Io, ResultPoint>& point) {
   io.field("host_busy", point.host_busy);
   io.field("host_bound", point.host_bound);
   io.field("buckets", point.buckets);
+  newer(io, "epoch_ns", [&] {
+    io.group("epoch_ns", [&](auto& epoch) {
+      epoch.field("with_input", point.epoch_with_input, kEpoch);
+      epoch.field("without_input", point.epoch_without_input, kEpoch);
+    });
+  });
+  newer(io, "peak_bytes", [&] { io.field("peak_bytes", point.peak); });
 }
 
 template <class Io, class Record>

@@ -42,6 +42,8 @@ struct ResultPoint {
   double host_busy = 0;     ///< share of the step in which the host lane is busy
   bool host_bound = false;  ///< host lane >= 90 % busy
   std::vector<BucketTimes> buckets;
+  Time epoch_with_input, epoch_without_input;  ///< zero where the data set's size is not known
+  Bytes peak;                                  ///< memory of one device; zero: not measured
   bool operator==(const ResultPoint&) const = default;
 };
 

@@ -15,6 +15,10 @@ void describe(Io& io, Described<Io, ValidationPoint>& point) {
   io.field("workers", point.workers, kAtLeastOne);
   io.field("graph", point.graph);
   io.name("sync", point.sync, kSyncNames);
+  newer(io, "compute", [&] { io.name("compute", point.compute, kComputeNames); });
+  newer(io, "hosts", [&] { io.field("hosts", point.hosts, kAtLeastOne); });
+  newer(io, "link_bytes_per_second",
+        [&] { io.field("link_bytes_per_second", point.link.bytes_per_second, kLinkRates); });
   io.field("predicted_ns", point.predicted);
   io.field("measured_ns", point.measured);
   io.field("measured_normalised_ns", point.measured_normalised);

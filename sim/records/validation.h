@@ -15,6 +15,9 @@ struct ValidationPoint {
   int batch_per_worker = 0, workers = 1;
   bool graph = false;
   Sync sync = Sync::step;
+  Compute compute = Compute::real;
+  int hosts = 1;
+  Bandwidth link;            ///< of every host; zero: not stated
   Time predicted;            ///< p50, at the calibration's speed
   Time measured;             ///< median over repeats of each repeat's median, as it was
   Time measured_normalised;  ///< the same at the calibration's speed; errors are against this

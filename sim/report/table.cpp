@@ -7,33 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/report/columns.h"
+
 namespace lockstep {
 namespace {
-
-/// Right-aligned columns as wide as their widest cell.
-class Columns {
- public:
-  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-
-  std::string text() const {
-    std::vector<std::size_t> widths;
-    for (const auto& row : rows_) {
-      widths.resize(std::max(widths.size(), row.size()), 0);
-      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-    }
-    std::string text;
-    for (const auto& row : rows_) {
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        text += fmt::format("{}{:>{}}", i == 0 ? "" : "  ", row[i], widths[i]);
-      }
-      text += '\n';
-    }
-    return text;
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
 
 std::string_view name_of(Basis basis) {
   switch (basis) {
@@ -88,6 +65,32 @@ std::string parts_table(const Prediction& prediction) {
   return columns.text();
 }
 
+std::string seconds(Time time) {
+  return time > Time{} ? fmt::format("{:.1f}", time.seconds()) : "?";
+}
+
+/// What an epoch and the memory of a device come to; what no point knows is left out.
+std::string epoch_table(const Prediction& prediction) {
+  const auto& points = prediction.points;
+  const bool epochs = std::ranges::any_of(
+      points, [](const auto& point) { return point.epoch_without_input > Time{}; });
+  const bool peaks =
+      std::ranges::any_of(points, [](const auto& point) { return point.peak > Bytes{}; });
+  if (!epochs) {
+    if (!peaks) return "";
+    const auto largest = std::ranges::max_element(points, {}, &ResultPoint::peak);
+    return fmt::format("\nMost memory of a device: {}\n", to_string(largest->peak));
+  }
+  Columns columns;
+  columns.row({"workers", "epoch", "with input", "memory"});
+  for (const ResultPoint& point : points) {
+    columns.row({fmt::to_string(point.workers), seconds(point.epoch_without_input),
+                 seconds(point.epoch_with_input),
+                 point.peak > Bytes{} ? to_string(point.peak) : "?"});
+  }
+  return "\nAn epoch, s, and the most memory of a device\n" + columns.text();
+}
+
 /// Quoted where a comma, quote or line break would end the field.
 std::string field(std::string_view text) {
   if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
@@ -103,21 +106,23 @@ std::string field(std::string_view text) {
 
 std::string to_table(const Prediction& prediction) {
   return fmt::format(
-      "{}\n{}, {} scaling, calibration {}\n\n{}\nWhere a step goes, ms (slowest worker)\n{}",
+      "{}\n{}, {} scaling, calibration {}\n\n{}\nWhere a step goes, ms (slowest worker)\n{}{}",
       prediction.scenario, prediction.model, prediction.weak ? "weak" : "strong",
-      prediction.calibration, points_table(prediction), parts_table(prediction));
+      prediction.calibration, points_table(prediction), parts_table(prediction),
+      epoch_table(prediction));
 }
 
 std::string to_csv(const Prediction& prediction) {
   std::string text =
       "scenario,model,calibration,scaling,workers,batch_per_worker,strategy,step_mean_ns,"
       "step_p10_ns,step_p50_ns,step_p90_ns,repeat,fit,drawn,basis,throughput,speedup,efficiency,"
-      "compute_ns,exposed_ns,waiting_ns,host_ns,input_ns,idle_ns,hidden_ns,host_busy,host_bound\n";
+      "compute_ns,exposed_ns,waiting_ns,host_ns,input_ns,idle_ns,hidden_ns,host_busy,host_bound,"
+      "epoch_with_input_ns,epoch_without_input_ns,peak_bytes\n";
   for (const ResultPoint& point : prediction.points) {
     const Breakdown parts = in_whole_nanoseconds(point.breakdown);  // as in the JSON
     text += fmt::format(
         "{},{},{},{},{},{},{},{},{},{},{},{:.6f},{:.6f},{:.6f},{},{:.3f},{:.6f},{:.6f},"
-        "{},{},{},{},{},{},{},{:.6f},{}\n",
+        "{},{},{},{},{},{},{},{:.6f},{},{},{},{}\n",
         field(prediction.scenario), field(prediction.model), field(prediction.calibration),
         prediction.weak ? "weak" : "strong", point.workers, point.batch_per_worker,
         field(point.strategy), point.step.mean.ns(), point.step.p10.ns(), point.step.p50.ns(),
@@ -125,7 +130,8 @@ std::string to_csv(const Prediction& prediction) {
         point.uncertainty.drawn, name_of(point.basis), point.throughput, point.speedup,
         point.efficiency, parts.compute.ns(), parts.exposed.ns(), parts.waiting.ns(),
         parts.host.ns(), parts.input.ns(), parts.idle.ns(), parts.hidden.ns(), point.host_busy,
-        point.host_bound ? 1 : 0);
+        point.host_bound ? 1 : 0, point.epoch_with_input.ns(), point.epoch_without_input.ns(),
+        point.peak.count);
   }
   return text;
 }

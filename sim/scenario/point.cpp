@@ -3,130 +3,29 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
+#include <memory>
 #include <utility>
 
-#include "sim/collectives/costs.h"
-#include "sim/collectives/table.h"
 #include "sim/core/error.h"
+#include "sim/scenario/collective_costs.h"
 #include "sim/workload/profile_choice.h"
+#include "sim/workload/strategy.h"
 
 namespace lockstep {
 namespace {
 
-/// A ring has 2(n-1)n messages: beyond this it would take longer than its answer is worth.
-constexpr int kMostStepwise = 64;
-
-int devices_per_host(const PlatformOptions& platform, int workers) {
-  if (platform.devices_per_host > 0) return std::min(platform.devices_per_host, workers);
-  return platform.network ? 1 : workers;
-}
-
-/// Workers on the host of this rank; hosts are filled one after another.
-int beside(const PlatformOptions& platform, int workers, int rank) {
-  const int devices = devices_per_host(platform, workers);
+/// Workers that share the cores of this rank's host, or of the machine that plays all hosts.
+int beside(const Scenario& scenario, int workers, int rank) {
+  if (scenario.platform.emulated && scenario.compute == Compute::real) return workers;
+  const int devices = devices_per_host(scenario.platform, workers);
   const int first = rank / devices * devices;
   return std::min(devices, workers - first);
 }
 
-bool over_network(const PlatformOptions& platform, int workers) {
-  if (workers < 2 || !platform.network) return false;
-  if (platform.collective) return *platform.collective == CollectiveModel::ring;
-  return devices_per_host(platform, workers) < workers;
-}
-
-Factor slowdown_of(const Scenario& scenario, int rank) {
+const Straggler* straggler_at(const Scenario& scenario, int rank) {
   const auto found = std::ranges::find(scenario.stragglers, rank, &Straggler::worker);
-  return found == scenario.stragglers.end() ? Factor{} : found->slowdown;
-}
-
-bool has_table(const Calibration& calibration, CollectiveKind kind) {
-  return std::ranges::any_of(calibration.collectives, [kind](const CollectiveTable& table) {
-    return table.collective == to_string(kind) && !table.points.empty();
-  });
-}
-
-Bytes smallest_measured(const Calibration& calibration, CollectiveKind kind) {
-  Bytes smallest{std::numeric_limits<std::int64_t>::max()};
-  for (const CollectiveTable& table : calibration.collectives) {
-    if (table.collective != to_string(kind) || table.points.empty()) continue;
-    smallest = std::min(smallest, table.points.front().bytes);
-  }
-  return smallest;
-}
-
-struct MeasuredCost {
-  Time device, host;
-  Basis basis = Basis::measured;
-};
-
-MeasuredCost measured_cost(const Calibration& calibration, CollectiveKind kind, int workers,
-                           Bytes bytes) {
-  if (kind == CollectiveKind::broadcast && !has_table(calibration, kind)) {
-    // A ring all-reduce is a reduce-scatter and an all-gather; each moves what a broadcast moves.
-    MeasuredCost cost = measured_cost(calibration, CollectiveKind::all_reduce, workers, bytes);
-    cost.device = Time::picoseconds(multiply_divide(cost.device.ps(), 1, 2));
-    cost.basis = Basis::extrapolated;
-    return cost;
-  }
-  const TableCost cost = estimate(calibration.collectives, kind, workers, bytes);
-  // Below the smallest measured size latency is all there is, and that was measured.
-  const bool too_large = cost.beyond_sizes && bytes > smallest_measured(calibration, kind);
-  return {.device = cost.device,
-          .host = cost.host,
-          .basis = cost.other_workers || too_large ? Basis::extrapolated : Basis::measured};
-}
-
-/// What a message costs beside the network: as the table measured on one host has it.
-StepCost message_cost(const Calibration& calibration, CollectiveKind kind, int workers,
-                      Bytes bytes) {
-  if (!has_table(calibration, kind)) return {};
-  return effective_step(calibration.collectives, kind, workers, bytes);
-}
-
-PlainNetwork describe_network(const PlatformOptions& platform, int workers) {
-  // Within a host the table's own rate and latency hold, so that its links are no limit.
-  constexpr Bandwidth kNoLimit{8'000'000'000'000};
-  PlainNetwork plain;
-  plain.workers = static_cast<std::uint32_t>(workers);
-  plain.devices_per_host = static_cast<std::uint32_t>(devices_per_host(platform, workers));
-  plain.device_bandwidth = kNoLimit;
-  plain.host_bandwidth = platform.network->bandwidth;
-  plain.host_latency = platform.network->latency;
-  return plain;
-}
-
-/// The largest chunk decides each step, and the way between two hosts the slowest hop.
-void take_formula(Collective& collective, const NetworkOptions& network, int workers) {
-  StepCost& step = collective.step;
-  step.latency += network.latency * 2;  // to the switch, and from it
-  step.rate = step.rate > Bandwidth{} ? std::min(step.rate, network.bandwidth) : network.bandwidth;
-  collective.duration = formula_time(collective, static_cast<std::uint32_t>(workers));
-  collective.expanded = false;
-}
-
-/// How the strategy learns what its collectives cost.
-std::function<CollectiveCost(CollectiveKind, Bytes)> collective_costs(
-    const Calibration& calibration, const PlatformOptions& platform, int workers) {
-  const bool ring = over_network(platform, workers);
-  return
-      [&calibration, network = platform.network, workers, ring](CollectiveKind kind, Bytes bytes) {
-        CollectiveCost cost;
-        cost.collective.kind = kind;
-        cost.collective.bytes = bytes;
-        if (!ring || has_table(calibration, kind)) {
-          const MeasuredCost measured = measured_cost(calibration, kind, workers, bytes);
-          cost.collective.duration = measured.device;
-          cost.host = measured.host;
-        }
-        if (ring) {
-          cost.collective.step = message_cost(calibration, kind, workers, bytes);
-          cost.collective.expanded = true;
-          if (workers > kMostStepwise) take_formula(cost.collective, *network, workers);
-        }
-        return cost;
-      };
+  return found == scenario.stragglers.end() ? nullptr : &*found;
 }
 
 CopyTable copy_table(const Calibration& calibration, const std::string& what) {
@@ -144,44 +43,109 @@ Workload common_workload(const Scenario& scenario, const Calibration& calibratio
   if (workers == 1) workload.strategy.kind = "single";
   workload.sync = scenario.sync;
   workload.graph = scenario.graph;
-  workload.input = scenario.input;
+  workload.input = scenario.input.on;
+  workload.loaders = scenario.input.workers;
   workload.launch_queue = calibration.launch_queue;
-  workload.interference = calibration.interference;
+  // A worker that waits instead of computing takes nothing from the others.
+  if (scenario.compute == Compute::real) workload.interference = calibration.interference;
   workload.bucket_in = copy_table(calibration, "bucket_in");
+  workload.add = copy_table(calibration, "add");
+  // Adding reads two arrays and writes one, a copy reads one: without its own table, the copy's.
+  if (workload.add.points.empty()) workload.add = workload.bucket_in;
   return workload;
 }
 
-/// The profile of a rank, added to the workload unless a rank before it has the same.
-std::uint32_t profile_index(const Scenario& scenario, const Calibration& calibration, int rank,
-                            std::map<std::pair<int, int>, std::uint32_t>& known, Point& point) {
-  const int batch = batch_of(scenario, point.workers, rank);
-  const int neighbours = beside(scenario.platform, point.workers, rank);
-  std::vector<Profile>& profiles = point.workload.profiles;
-  const auto [entry, added] =
-      known.emplace(std::pair{batch, neighbours}, static_cast<std::uint32_t>(profiles.size()));
-  if (added) {
-    ProfileChoice choice = choose_profile(calibration, {.model = scenario.model,
-                                                        .precision = scenario.precision,
-                                                        .batch = batch,
-                                                        .graph = scenario.graph,
-                                                        .beside = neighbours});
-    point.basis = std::max(point.basis, choice.basis);
-    profiles.push_back(std::move(choice.profile));
+/// What tells the programs of two ranks apart.
+struct ProfileKey {
+  int batch = 0, neighbours = 0;
+  bool root = false;
+  const Straggler* delayed = nullptr;
+  auto operator<=>(const ProfileKey&) const = default;
+};
+
+void set_input(const InputOptions& input, const Calibration& calibration, Profile& profile) {
+  if (input.load) profile.input_load = *input.load;
+  if (input.copy) profile.input_copy = *input.copy;
+  if (input.copy || profile.input_copy > Time{} || on_cpu(calibration)) return;
+  profile.input_copy =
+      copy_cost(copy_table(calibration, "host_to_device"), profile.input_bytes).device;
+}
+
+/// The delay as the program holds it: the worker's slow-down will stretch it to what was asked for.
+StepDelay delay_of(const Straggler& straggler) {
+  const auto by = static_cast<std::int64_t>(straggler.slowdown.raw());
+  constexpr std::int64_t kOne = std::int64_t{1} << 32;
+  return {.part = straggler.part,
+          .time = Time::picoseconds(multiply_divide(straggler.delay.ps(), kOne, by))};
+}
+
+/// Adds the profile of each rank to the workload, unless a rank before it has the same.
+class ProfileList {
+ public:
+  ProfileList(const Scenario& scenario, const Calibration& calibration, Point& point)
+      : scenario_(scenario),
+        calibration_(calibration),
+        point_(point),
+        has_root_(strategy_named(point.workload.strategy.kind).has_root) {}
+
+  void add(int rank) {
+    const Straggler* straggler = straggler_at(scenario_, rank);
+    const bool delayed = straggler != nullptr && straggler->delay > Time{};
+    const ProfileKey key{.batch = batch_of(scenario_, point_.workers, rank),
+                         .neighbours = beside(scenario_, point_.workers, rank),
+                         .root = has_root_ && rank == 0,
+                         .delayed = delayed ? straggler : nullptr};
+    Workload& workload = point_.workload;
+    const auto [entry, added] =
+        known_.emplace(key, static_cast<std::uint32_t>(workload.profiles.size()));
+    workload.profile_of_worker.push_back(entry->second);
+    const Factor slowdown = straggler != nullptr ? straggler->slowdown : Factor{};
+    point_.slowdowns.push_back({.host = slowdown, .device = slowdown});
+    if (!added) return;
+    workload.profiles.push_back(chosen(key));
+    workload.delays.push_back(delayed ? delay_of(*straggler) : StepDelay{});
+    if (key.root) workload.root_profile = entry->second;
   }
-  return entry->second;
+
+ private:
+  Profile chosen(const ProfileKey& key) {
+    ProfileChoice choice = choose_profile(calibration_, {.model = scenario_.model,
+                                                         .precision = scenario_.precision,
+                                                         .batch = key.batch,
+                                                         .graph = scenario_.graph,
+                                                         .beside = key.neighbours});
+    point_.basis = std::max(point_.basis, choice.basis);
+    set_input(scenario_.input, calibration_, choice.profile);
+    return std::move(choice.profile);
+  }
+
+  const Scenario& scenario_;
+  const Calibration& calibration_;
+  Point& point_;
+  const bool has_root_;
+  std::map<ProfileKey, std::uint32_t> known_;
+};
+
+/// What a transfer takes from compute beside it is its share of what it could take on one host.
+void soften(InterferenceFit& fit, double share) {
+  const auto part = [share](double factor) { return 1 + (factor - 1) * share; };
+  fit.transferring = part(fit.transferring);
+  for (auto& kind : fit.by_layer_kind) kind.transferring = part(kind.transferring);
 }
 
 /// All gradients n times over each link, more than any strategy moves, must not take days: such a
 /// network is a wrong unit, and its times would leave the clock's range.
 void require_network_of_use(const NetworkOptions& network, const Point& point) {
+  Bandwidth slowest = network.bandwidth;
+  for (const SlowLink& slow : network.slow_links) slowest = std::min(slowest, slow.link);
   constexpr double kMostSeconds = 1e6;
   const Profile& profile = point.workload.profiles.front();
   const Bytes bytes = parameter_bytes(profile) + buffer_bytes(profile).floats;
-  const double rate = static_cast<double>(network.bandwidth.bytes_per_second);
+  const double rate = static_cast<double>(slowest.bytes_per_second);
   if (static_cast<double>(bytes.count) * point.workers / rate <= kMostSeconds) return;
   throw InputError({}, "platform.network.bandwidth",
-                   fmt::format("{} is too slow for {} workers of a model of {}",
-                               to_string(network.bandwidth), point.workers, to_string(bytes)),
+                   fmt::format("{} is too slow for {} workers of a model of {}", to_string(slowest),
+                               point.workers, to_string(bytes)),
                    "check its unit: 25GB/s, 200Mbit/s");
 }
 
@@ -191,31 +155,27 @@ Point make_point(const Scenario& scenario, const Calibration& calibration, int w
   Point point;
   point.workers = workers;
   point.workload = common_workload(scenario, calibration, workers);
-  std::map<std::pair<int, int>, std::uint32_t> known;
-  for (int rank = 0; rank < workers; ++rank) {
-    const Factor slowdown = slowdown_of(scenario, rank);
-    point.workload.profile_of_worker.push_back(
-        profile_index(scenario, calibration, rank, known, point));
-    point.slowdowns.push_back({.host = slowdown, .device = slowdown});
-  }
-  const bool network = over_network(scenario.platform, workers);
-  if (network) require_network_of_use(*scenario.platform.network, point);
-  if (network && workers <= kMostStepwise) {
-    point.network =
-        std::make_unique<Network>(plain_network(describe_network(scenario.platform, workers)));
-  }
-  point.workload.collective = collective_costs(calibration, scenario.platform, workers);
+  ProfileList profiles(scenario, calibration, point);
+  for (int rank = 0; rank < workers; ++rank) profiles.add(rank);
+  if (workers == 1) return point;
+  const auto costs = std::make_shared<const CollectiveCosts>(scenario, calibration, workers);
+  const std::optional<NetworkOptions>& network = scenario.platform.network;
+  if (costs->stepwise()) require_network_of_use(*network, point);
+  point.network = costs->network();
+  if (on_cpu(calibration)) soften(point.workload.interference, costs->network_share());
+  point.workload.collective = [costs](CollectiveKind kind, Bytes bytes) {
+    return CollectiveCost{costs->collective(kind, bytes), costs->host(kind, bytes)};
+  };
   return point;
 }
 
 Basis collective_basis(const Scenario& scenario, const Calibration& calibration, int workers,
                        const std::vector<Collective>& collectives) {
-  if (collectives.empty()) return Basis::measured;
-  if (over_network(scenario.platform, workers)) return Basis::extrapolated;
   Basis basis = Basis::measured;
+  if (collectives.empty()) return basis;
+  const CollectiveCosts costs(scenario, calibration, workers);
   for (const Collective& collective : collectives) {
-    basis = std::max(basis,
-                     measured_cost(calibration, collective.kind, workers, collective.bytes).basis);
+    basis = std::max(basis, costs.basis(collective.kind, collective.bytes));
   }
   return basis;
 }

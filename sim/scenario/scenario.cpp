@@ -7,18 +7,14 @@
 #include <limits>
 
 #include "sim/scenario/fields.h"
+#include "sim/scenario/parts.h"
 #include "sim/workload/strategy.h"
 
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t kMostWorkers = 4096;
 constexpr std::int64_t kMostBatch = 1'000'000;
 constexpr std::int64_t kMostIterations = 10'000;
-constexpr std::size_t kMostPoints = 256;
-constexpr double kMostSlowdown = 1000;
-constexpr Bandwidth kFastestNetwork{8'000'000'000'000};
-constexpr Time kLongestLatency = Time::milliseconds(1000);
 
 std::string resolved(const ConfigNode& node, const std::string& name) {
   const std::filesystem::path path = to_text(node, name);
@@ -87,79 +83,9 @@ void read_strategy(Fields& top, Scenario& scenario) {
   fields.finish();
 }
 
-NetworkOptions read_network(const ConfigNode& node) {
-  Fields fields(node, "platform.network");
-  NetworkOptions network;
-  const ConfigNode& bandwidth = fields.require("bandwidth", "25GB/s");
-  network.bandwidth = to_bandwidth(bandwidth, "platform.network.bandwidth");
-  if (network.bandwidth > kFastestNetwork) {
-    throw InputError(bandwidth.at, "platform.network.bandwidth", "must be at most 8 TB/s");
-  }
-  const ConfigNode& latency = fields.require("latency", "5us");
-  network.latency = to_time(latency, "platform.network.latency");
-  if (network.latency > kLongestLatency) {
-    throw InputError(latency.at, "platform.network.latency", "must be at most one second",
-                     "it is that of one link, such as 5us");
-  }
-  fields.finish();
-  return network;
-}
-
-void read_platform(const ConfigNode& node, PlatformOptions& platform) {
-  constexpr std::string_view kModels[] = {"table", "ring"};
-  Fields fields(node, "platform");
-  if (const ConfigNode* hosts = fields.find("hosts")) {
-    Fields inner(*hosts, "platform.hosts");
-    platform.devices_per_host = static_cast<int>(
-        to_integer(inner.require("devices", "4"), "platform.hosts.devices", 1, kMostWorkers));
-    inner.finish();
-  }
-  if (const ConfigNode* network = fields.find("network")) {
-    platform.network = read_network(*network);
-  }
-  if (const ConfigNode* model = fields.find("collective")) {
-    platform.collective =
-        static_cast<CollectiveModel>(to_choice(*model, "platform.collective", kModels));
-    if (platform.collective == CollectiveModel::ring && !platform.network) {
-      throw InputError(model->at, "platform.collective",
-                       "a ring runs over a network, none is given",
-                       "add network: {bandwidth: 25GB/s, latency: 5us}");
-    }
-  }
-  fields.finish();
-}
-
-Straggler read_straggler(const ConfigNode& node, const Scenario& scenario) {
-  Fields fields(node, "stragglers");
-  Straggler straggler;
-  const ConfigNode& worker = fields.require("worker", "3");
-  straggler.worker = static_cast<int>(to_integer(worker, "stragglers.worker", 0, kMostWorkers - 1));
-  straggler.slowdown = Factor::of(to_number(
-      fields.require("slowdown", "1.2"), "stragglers.slowdown", 1 / kMostSlowdown, kMostSlowdown));
-  fields.finish();
-  const int most = std::ranges::max(scenario.workers);
-  if (straggler.worker >= most) {
-    throw InputError(worker.at, "stragglers.worker",
-                     fmt::format("worker {} never exists", straggler.worker),
-                     fmt::format("with {} workers the last is {}", most, most - 1));
-  }
-  return straggler;
-}
-
-void read_stragglers(const ConfigNode& list, Scenario& scenario) {
-  for (const ConfigNode& item : to_list(list, "stragglers", kMostPoints)) {
-    const Straggler straggler = read_straggler(item, scenario);
-    if (std::ranges::find(scenario.stragglers, straggler.worker, &Straggler::worker) !=
-        scenario.stragglers.end()) {
-      throw InputError(item.at, "stragglers.worker",
-                       fmt::format("worker {} is given twice", straggler.worker));
-    }
-    scenario.stragglers.push_back(straggler);
-  }
-}
-
 void read_run_options(Fields& fields, Scenario& scenario) {
   constexpr std::string_view kSync[] = {"step", "none"};
+  constexpr std::string_view kComputes[] = {"real", "replay"};
   constexpr std::string_view kPrecisions[] = {"fp32", "tf32", "bf16"};
   if (const ConfigNode* node = fields.find("iterations")) {
     // The first iteration stays out of the statistics.
@@ -174,7 +100,13 @@ void read_run_options(Fields& fields, Scenario& scenario) {
     scenario.precision = kPrecisions[to_choice(*node, "precision", kPrecisions)];
   }
   if (const ConfigNode* node = fields.find("noise")) scenario.noise = to_switch(*node, "noise");
-  if (const ConfigNode* node = fields.find("input")) scenario.input = to_switch(*node, "input");
+  if (const ConfigNode* node = fields.find("compute")) {
+    scenario.compute = static_cast<Compute>(to_choice(*node, "compute", kComputes));
+  }
+  if (const ConfigNode* node = fields.find("input")) scenario.input = read_input(*node);
+  if (const ConfigNode* node = fields.find("dataset")) {
+    scenario.dataset = read_dataset(*node, scenario);
+  }
 }
 
 /// Work grows with all three; this keeps any scenario to minutes.
@@ -210,7 +142,9 @@ Scenario to_scenario(ConfigNode root, std::span<const std::string> overrides) {
   read_batch(fields, scenario);
   read_workers(fields, scenario);
   read_strategy(fields, scenario);
-  if (const ConfigNode* node = fields.find("platform")) read_platform(*node, scenario.platform);
+  if (const ConfigNode* node = fields.find("platform")) {
+    scenario.platform = read_platform(*node, scenario.workers);
+  }
   if (const ConfigNode* node = fields.find("stragglers")) read_stragglers(*node, scenario);
   read_run_options(fields, scenario);
   fields.finish();
@@ -226,10 +160,11 @@ Scenario read_scenario(const std::string& file, std::span<const std::string> ove
 
 PlatformOptions read_platform(const std::string& file) {
   const ConfigNode root = read_yaml(file);
-  PlatformOptions platform;
   Fields fields(root, "");
-  read_platform(fields.require("platform", "{network: {bandwidth: 1Gbit/s, latency: 20us}}"),
-                platform);
+  // Any number of workers: which runs it is for is not known here.
+  const PlatformOptions platform =
+      read_platform(fields.require("platform", "{network: {bandwidth: 1Gbit/s, latency: 20us}}"),
+                    {static_cast<int>(kMostWorkers)});
   fields.finish();
   return platform;
 }
@@ -252,6 +187,13 @@ int batch_of(const Scenario& scenario, int workers, int rank) {
   if (scenario.batch_per_worker) return *scenario.batch_per_worker;
   const int total = scenario.total_batch.value_or(0);
   return total / workers + (rank < total % workers ? 1 : 0);
+}
+
+std::int64_t steps_per_epoch(const Scenario& scenario, int workers) {
+  std::int64_t a_step = 0;
+  for (int rank = 0; rank < workers; ++rank) a_step += batch_of(scenario, workers, rank);
+  const DatasetOptions& dataset = scenario.dataset.value();
+  return (dataset.samples + (dataset.drop_last ? 0 : a_step - 1)) / a_step;
 }
 
 }  // namespace lockstep

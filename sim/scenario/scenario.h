@@ -8,34 +8,55 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "sim/core/task_graph.h"
 #include "sim/core/time.h"
 #include "sim/core/units.h"
 #include "sim/records/run.h"
 
 namespace lockstep {
 
-/// One worker that is slower than its profile says, in every task.
+/// One worker that is slower than its profile says: `slowdown` in every task, and `delay` once a
+/// step, before a part of it.
 struct Straggler {
   int worker = 0;
-  Factor slowdown;
+  Factor slowdown = {};
+  Time delay = {};
+  StepPart part = StepPart::step;
 };
 
 /// One link from every host to a switch that never blocks.
 struct NetworkOptions {
   Bandwidth bandwidth;
-  Time latency;
+  Time latency = {};              ///< of a link, beside what a message takes on one host
+  std::optional<Bytes> mtu = {};  ///< messages go in TCP segments that fit; none: as the backend
+  std::vector<SlowLink> slow_links = {};
+  bool measured = false;  ///< collective tables across hosts stand for all this
 };
 
-enum class CollectiveModel : std::uint8_t {
-  table,  ///< measured times; where n was not measured, the nearest measured n scaled to it
-  ring,   ///< step by step over the network
+/// How collectives get their time.
+struct CollectiveModel {
+  bool table = false;  ///< measured times; where n was not measured, the nearest measured n scaled
+  std::optional<Algorithm> all_reduce;  ///< step by step over the network; none: the backend's own
 };
 
 struct PlatformOptions {
   int devices_per_host = 0;  ///< 0: one with a network, else all workers share a host
+  bool emulated = false;     ///< hosts are parts of one machine, whose cores they share
   std::optional<NetworkOptions> network;
-  /// Unless given, a ring where workers are on several hosts of a network, else the table.
+  /// Unless given, step by step where workers are on several hosts of a network, else the table.
   std::optional<CollectiveModel> collective;
+};
+
+/// How batches get to the device.
+struct InputOptions {
+  bool on = false;
+  int workers = 1;                 ///< that load ahead; 0: the worker loads its own batches
+  std::optional<Time> load, copy;  ///< of one batch; none: as the profile measured it
+};
+
+struct DatasetOptions {
+  std::int64_t samples = 0;
+  bool drop_last = true;  ///< an epoch leaves out the samples that fill no batch
 };
 
 /// A question to the simulator: what design.md calls a scenario, checked.
@@ -55,7 +76,9 @@ struct Scenario {
   bool graph = false;
   std::string precision = "fp32";
   bool noise = true;
-  bool input = false;  ///< load and copy batches as the profile measured it
+  Compute compute = Compute::real;
+  InputOptions input;
+  std::optional<DatasetOptions> dataset;
   /// Where each dotted key stands, and under "" the file: for what turns out wrong later.
   std::map<std::string, Location> places;
 };
@@ -76,5 +99,8 @@ PlatformOptions read_platform(const std::string& file);
 /// Samples of worker `rank` of `workers`; shares of an uneven batch differ by at most one, the
 /// larger ones first.
 int batch_of(const Scenario& scenario, int workers, int rank);
+
+/// Steps of an epoch over the data set, which must be there.
+std::int64_t steps_per_epoch(const Scenario& scenario, int workers);
 
 }  // namespace lockstep

@@ -83,11 +83,9 @@ void write_ddp(WorkerProgram& worker, const Workload& workload, Phase phase) {
   if (workload.strategy.broadcast_buffers) broadcast_buffers(worker);
   worker.forward();
   Buckets buckets(workload, profile, phase);
-  for (std::uint32_t index : backward_order(profile)) {
-    const Layer& layer = profile.layers[index];
-    worker.backward(layer);
+  worker.backward([&](const Layer& layer) {
     for (const Parameter& parameter : layer.parameters) buckets.gradient_ready(worker, parameter);
-  }
+  });
   worker.join();
   worker.optimizer();
 }

@@ -4,9 +4,8 @@
 namespace lockstep {
 
 void write_single(WorkerProgram& worker, const Workload& /*workload*/, Phase /*phase*/) {
-  const Profile& profile = worker.profile();
   worker.forward();
-  for (std::uint32_t layer : backward_order(profile)) worker.backward(profile.layers[layer]);
+  worker.backward();
   worker.optimizer();
 }
 

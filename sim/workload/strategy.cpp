@@ -11,7 +11,9 @@ namespace lockstep {
 namespace {
 
 constexpr std::array kStrategies{
-    Strategy{.name = "single", .has_buckets = false, .write = write_single},
+    Strategy{.name = "single", .write = write_single},
+    Strategy{.name = "gather_scatter", .has_root = true, .write = write_gather_scatter},
+    Strategy{.name = "all_reduce", .write = write_all_reduce},
     Strategy{.name = "ddp", .has_buckets = true, .write = write_ddp},
 };
 
@@ -34,7 +36,8 @@ TaskGraph compile(const Workload& workload, Phase phase) {
   const Strategy& strategy = strategy_named(workload.strategy.kind);
   GraphParts parts(workload);
   std::vector<Program> programs;
-  for (const Profile& profile : workload.profiles) {
+  LOCKSTEP_ASSERT(!strategy.has_root || workload.root_profile, "rank 0 has a profile of its own");
+  for (std::uint32_t profile = 0; profile < workload.profiles.size(); ++profile) {
     WorkerProgram worker(workload, profile, parts);
     worker.begin_step();
     strategy.write(worker, workload, phase);

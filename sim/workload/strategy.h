@@ -13,11 +13,14 @@ namespace lockstep {
 struct Strategy {
   std::string_view name;
   bool has_buckets = false;  ///< takes the bucket options
+  bool has_root = false;     ///< rank 0 does more than the others
   /// Writes one iteration of one worker, between begin_step and end_step.
   void (*write)(WorkerProgram& worker, const Workload& workload, Phase phase) = nullptr;
 };
 
 void write_single(WorkerProgram& worker, const Workload& workload, Phase phase);
+void write_gather_scatter(WorkerProgram& worker, const Workload& workload, Phase phase);
+void write_all_reduce(WorkerProgram& worker, const Workload& workload, Phase phase);
 void write_ddp(WorkerProgram& worker, const Workload& workload, Phase phase);
 
 std::vector<std::string_view> strategy_names();

@@ -49,8 +49,12 @@ TaskGraph GraphParts::finish(const Workload& workload, std::vector<Program> prog
   return std::move(graph_);
 }
 
-WorkerProgram::WorkerProgram(const Workload& workload, const Profile& profile, GraphParts& parts)
-    : workload_(workload), profile_(profile), parts_(parts) {}
+WorkerProgram::WorkerProgram(const Workload& workload, std::uint32_t profile, GraphParts& parts)
+    : workload_(workload),
+      profile_(workload.profiles.at(profile)),
+      root_(workload.root_profile == profile),
+      delay_(workload.delays.empty() ? StepDelay{} : workload.delays.at(profile)),
+      parts_(parts) {}
 
 std::optional<WorkerProgram::Id> WorkerProgram::issue(const std::string& name, Time host,
                                                       int launches) {
@@ -131,14 +135,36 @@ void WorkerProgram::join() {
   last_collective_.reset();
 }
 
+/// The program sleeps: on cores that is where it computes.
+void WorkerProgram::delay_before(StepPart part) {
+  if (delay_.part != part || delay_.time <= Time{}) return;
+  if (workload_.cpu || workload_.graph) {
+    on_device(TaskKind::mark, Lane::compute, "delay", delay_.time, "");
+  } else {
+    pending_host_ += delay_.time;
+  }
+}
+
+/// Several loaders take turns, so that a batch comes in a fraction of the time that each takes.
 void WorkerProgram::load_input() {
-  const Id loaded = on_device(TaskKind::input, Lane::loader, "load batch", profile_.input_load, "");
-  before_next_.push_back(loaded);
+  const bool alone = workload_.loaders == 0;
+  const Time load = Time::picoseconds(
+      multiply_divide(profile_.input_load.ps(), 1, std::max(1, workload_.loaders)));
+  if (alone && (workload_.cpu || workload_.graph)) {
+    on_device(TaskKind::input, Lane::compute, "load batch", load, "");
+  } else if (alone) {
+    before_next_.push_back(*issue("load batch", load, 0));
+  } else {
+    before_next_.push_back(on_device(TaskKind::input, Lane::loader, "load batch", load, ""));
+  }
+  if (profile_.input_copy == Time{} && (alone || workload_.cpu)) return;
   const Id copied = on_device(TaskKind::input, Lane::copy, "copy batch", profile_.input_copy, "");
   before_next_.push_back(copied);
 }
 
 void WorkerProgram::begin_step() {
+  delay_before(StepPart::step);
+  delay_before(StepPart::input);
   if (workload_.input) load_input();
   const Cost& overhead = profile_.step_overhead;
   if (!workload_.cpu && workload_.graph) {
@@ -156,13 +182,14 @@ void WorkerProgram::begin_step() {
 }
 
 void WorkerProgram::forward() {
+  delay_before(StepPart::forward);
   for (const Layer& layer : profile_.layers) {
     if (layer.forward == Cost{}) continue;
     work(TaskKind::forward, layer.name, layer.forward, layer.kind);
   }
 }
 
-void WorkerProgram::backward(const Layer& layer) {
+void WorkerProgram::backward_of(const Layer& layer) {
   if (layer.backward == Cost{}) return;
   work(TaskKind::backward, layer.name, layer.backward, layer.kind);
 }

@@ -34,7 +34,7 @@ class GraphParts {
 class WorkerProgram {
  public:
   using Id = ProgramBuilder::Id;
-  WorkerProgram(const Workload& workload, const Profile& profile, GraphParts& parts);
+  WorkerProgram(const Workload& workload, std::uint32_t profile, GraphParts& parts);
 
   /// Work on the device; `layer_kind` tells how it suffers beside a collective.
   Id work(TaskKind kind, const std::string& name, const Cost& cost,
@@ -49,22 +49,38 @@ class WorkerProgram {
   /// What a step begins with: the launch of a recorded graph, the batch, the step's own overhead.
   void begin_step();
   void forward();
-  void backward(const Layer& layer);
+  /// Of all layers, each followed by `after` (layer).
+  template <class After>
+  void backward(After after) {
+    delay_before(StepPart::backward);
+    for (const std::uint32_t index : backward_order(profile_)) {
+      backward_of(profile_.layers[index]);
+      after(profile_.layers[index]);
+    }
+  }
+  void backward() {
+    backward([](const Layer&) {});
+  }
   void optimizer();
   /// Adds the step's synchronisation, where the workload asks for it.
   Program end_step();
 
   const Profile& profile() const { return profile_; }
+  bool is_root() const { return root_; }
 
  private:
+  void backward_of(const Layer& layer);
   std::optional<Id> issue(const std::string& name, Time host, int launches);
   Id on_device(TaskKind kind, Lane lane, const std::string& name, Time device,
                const std::string& layer_kind);
   Id last_in_compute();
   void load_input();
+  void delay_before(StepPart part);
 
   const Workload& workload_;
   const Profile& profile_;
+  const bool root_;
+  const StepDelay delay_;
   GraphParts& parts_;
   ProgramBuilder builder_;
   std::vector<Id> before_next_;  ///< what the next work on the device waits for

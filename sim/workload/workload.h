@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "sim/core/task_graph.h"
@@ -17,19 +18,29 @@ struct CollectiveCost {
   Time host;
 };
 
+/// A worker stops for a while, once a step, before a part of it.
+struct StepDelay {
+  StepPart part = StepPart::step;
+  Time time;
+};
+
 /// All that a strategy needs to compile one iteration. Workers whose costs are the same share a
 /// profile, and so a program.
 struct Workload {
   std::vector<Profile> profiles;                 ///< at the batch and on the device they stand for
   std::vector<std::uint32_t> profile_of_worker;  ///< size = workers in the graph
+  std::vector<StepDelay> delays;                 ///< by profile; empty: none
+  std::optional<std::uint32_t> root_profile;     ///< of rank 0 alone, where the strategy has a root
   StrategyOptions strategy;
   Sync sync = Sync::step;
   bool cpu = false;    ///< workers compute on the host's cores: no host lane
   bool graph = false;  ///< the step is launched as a whole
   bool input = false;  ///< batches are loaded and copied
+  int loaders = 1;     ///< that load ahead, each a batch in turn; 0: the worker loads itself
   int launch_queue = 0;
   InterferenceFit interference;
   CopyTable bucket_in;  ///< gradients into a bucket; without points it is free
+  CopyTable add;        ///< one array to another of that size; without points it is free
   std::function<CollectiveCost(CollectiveKind, Bytes)> collective;
 };
 

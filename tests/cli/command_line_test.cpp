@@ -15,7 +15,7 @@ TEST_CASE("version and help") {
   const Finished version = lockstep_command("--version");
   CHECK(version.exit_code == 0);
   CHECK_THAT(version.out, StartsWith("lockstep "));
-  for (const char* command : {"", "simulate", "calibrate", "validate", "plot"}) {
+  for (const char* command : {"", "simulate", "calibrate", "validate", "compare", "plot"}) {
     INFO(command);
     const Finished help = lockstep_command(std::string(command) + " --help");
     CHECK(help.exit_code == 0);
@@ -29,8 +29,8 @@ TEST_CASE("bad flags exit with 2 and one line") {
   for (const char* arguments :
        {"", "frobnicate", "--frobnicate", "simulate", "simulate a.yaml --frobnicate",
         "simulate a.yaml --threads x", "simulate a.yaml --threads -1", "simulate a.yaml --set",
-        "calibrate a.json", "calibrate -o b.json", "plot a.json", "validate",
-        "validate a.json b.json --mean 2", "validate a.json b.json --worst -2%",
+        "calibrate a.json", "calibrate -o b.json", "plot a.json", "compare", "compare a.json",
+        "validate", "validate a.json b.json --mean 2", "validate a.json b.json --worst -2%",
         "validate a.json b.json --unstable nan%"}) {
     INFO(arguments);
     const Finished finished = lockstep_command(arguments);
@@ -79,6 +79,32 @@ TEST_CASE("measure, calibrate, validate, simulate: one after the other") {
   CHECK_THAT(simulated.out, Contains("Next: lockstep plot"));
   for (const char* file : {"result.json", "result.csv", "trace.json"}) {
     CHECK(std::filesystem::file_size(at + file) > 100);
+  }
+}
+
+TEST_CASE("two results side by side") {
+  const TemporaryFolder folder;
+  const std::string at = folder.path().string() + "/";
+  write_measurement(small_measurement(), at + "measurement.json");
+  spill(at + "scenario.yaml", kScenario);
+  lockstep_command("calibrate " + at + "measurement.json -o " + at + "calibration.json");
+  const std::string simulate = "simulate " + at + "scenario.yaml --json " + at;
+  REQUIRE(lockstep_command(simulate + "a.json").exit_code == 0);
+  REQUIRE(lockstep_command(simulate + "b.json --set workers=[2] --set strategy.kind=all_reduce")
+              .exit_code == 0);
+  const Finished compared = lockstep_command("compare " + at + "a.json " + at + "b.json");
+  CHECK(compared.exit_code == 0);
+  CHECK_THAT(compared.out, Contains("all_reduce"));
+  // One parameter: both take 300 us of compute and 50 us of the exchange.
+  CHECK_THAT(compared.out, Contains("1.000"));
+  CHECK_THAT(compared.out, Contains("nothing"));
+
+  REQUIRE(lockstep_command(simulate + "c.json --set workers=[3]").exit_code == 0);
+  for (const std::string& second : {"c.json", "none.json", "calibration.json"}) {
+    const Finished refused = lockstep_command("compare " + at + "b.json " + at + second);
+    CHECK(refused.exit_code == 2);
+    CHECK(refused.one_error_line());
+    CHECK(refused.out.empty());
   }
 }
 

@@ -184,14 +184,19 @@ TEST_CASE("messages slow while ranks compute") {
   ProgramBuilder builder;
   builder.add({.work = Time::milliseconds(1), .lane = Lane::compute});
   builder.add({.collective = 0, .kind = TaskKind::collective, .lane = Lane::communication});
-  TaskGraph graph = only_collectives(2, {{.bytes = Bytes{4'000'000}}});
+  TaskGraph graph =
+      only_collectives(2, {{.bytes = Bytes{4'000'000}, .step = {.rate = {1'000'000'000}}}});
   graph.programs = {builder.build()};
   graph.collective_beside_compute = Factor::of(2);
   const Network network(plain_network(
-      {.workers = 2, .device_bandwidth = {90'000'000'000}, .host_bandwidth = {1'000'000'000}}));
-  // Two steps of 2 MB, 2 ms each. In the first ms at half the rate: 0.5 MB; 1.5 ms for the rest,
-  // then 2 ms: 4.5 ms.
+      {.workers = 2, .device_bandwidth = {90'000'000'000}, .host_bandwidth = {2'000'000'000}}));
+  // Two steps of 2 MB at what a rank handles, 2 ms each. In the first ms at half the rate: 0.5
+  // MB; 1.5 ms for the rest, then 2 ms: 4.5 ms.
   CHECK(run_on(network, graph) == Time::nanoseconds(4'500'000));
+  // A link that is slower than the slowed ranks is as fast as ever: 5 ms each.
+  const Network slow(plain_network(
+      {.workers = 2, .device_bandwidth = {90'000'000'000}, .host_bandwidth = {400'000'000}}));
+  CHECK(run_on(slow, graph) == Time::milliseconds(10));
 }
 
 TEST_CASE("iterations follow one another on every rank") {

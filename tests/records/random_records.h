@@ -173,8 +173,18 @@ class RandomRecords {
     out.precision = text();
     out.sync = coin() ? Sync::step : Sync::none;
     out.graph = coin();
+    out.compute = coin() ? Compute::real : Compute::replay;
+    out.hosts = count(1, 8);
+    out.emulated = coin();
+    out.link = {count(0, 2'000'000'000)};
+    out.slow_links =
+        list<SlowLink>([&] { return SlowLink{count(0, 9), {count(0, 2'000'000'000)}}; });
+    out.stragglers = list<InjectedStraggler>([&] {
+      return InjectedStraggler{count(0, 7), 1 + real(), time(), static_cast<StepPart>(count(0, 3))};
+    });
     out.dataset = text();
     out.dataset_samples = count(0, 60000);
+    out.loaders = count(0, 4);
     out.stable = coin();
     out.repeats = list<RunRepeat>([&] {
       return RunRepeat{count(0, 3),
@@ -220,19 +230,41 @@ class RandomRecords {
       point.host_busy = real();
       point.host_bound = coin();
       point.buckets = list<BucketTimes>([&] { return bucket(); });
+      point.epoch_with_input = time();
+      point.epoch_without_input = time();
+      point.peak = bytes();
       return point;
     });
     return out;
   }
 
+  ValidationPoint validation_point() {
+    ValidationPoint point;
+    point.run = text();
+    point.model = text();
+    point.strategy = text();
+    point.batch_per_worker = count(1, 99);
+    point.workers = count(1, 9);
+    point.graph = coin();
+    point.sync = Sync::none;
+    point.compute = coin() ? Compute::real : Compute::replay;
+    point.hosts = count(1, 8);
+    point.link = {count(0, 2'000'000'000)};
+    point.predicted = time();
+    point.measured = time();
+    point.measured_normalised = time();
+    point.repeat_spread = real();
+    point.error = real() - 2;
+    point.host_bound = coin();
+    point.stable = coin();
+    point.basis = basis();
+    return point;
+  }
+
   Validation validation() {
     return {text(), list<ValidationGroup>([&] {
-              return ValidationGroup{text(), real(), real(), list<ValidationPoint>([&] {
-                                       return ValidationPoint{
-                                           text(), text(),     text(), count(1, 99), count(1, 9),
-                                           coin(), Sync::none, time(), time(),       time(),
-                                           real(), real() - 2, coin(), coin(),       basis()};
-                                     })};
+              return ValidationGroup{text(), real(), real(),
+                                     list<ValidationPoint>([&] { return validation_point(); })};
             })};
   }
 

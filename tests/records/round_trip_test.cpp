@@ -7,6 +7,7 @@
 using namespace lockstep;
 using lockstep::testing::RandomRecords;
 using lockstep::testing::slurp;
+using lockstep::testing::spill;
 using lockstep::testing::TemporaryFolder;
 
 namespace {
@@ -77,6 +78,27 @@ TEST_CASE("a run can be read without its samples") {
   CHECK(read_run(folder.file("run.json")).repeats.at(0).samples == run.repeats[0].samples);
   std::filesystem::remove(folder.file("run.samples.json"));
   CHECK(read_run(folder.file("run.json")).repeats.at(0).samples.empty());
+}
+
+TEST_CASE("what older runs do not say has its default") {
+  const TemporaryFolder folder;
+  Run run;
+  run.id = "old";
+  run.batch_per_worker = 1;
+  write_run(run, folder.file("run.json"));
+  std::string text = slurp(folder.file("run.json"));
+  for (const char* key : {"\"compute\"", "\"hosts\"", "\"emulated\"", "\"link_bytes_per_second\"",
+                          "\"slow_links\"", "\"stragglers\""}) {
+    const auto from = text.find(key);
+    REQUIRE(from != std::string::npos);
+    text.erase(from, text.find(',', from) + 1 - from);
+  }
+  const auto loaders = text.find("\"loaders\"");
+  REQUIRE(loaders != std::string::npos);
+  const auto comma = text.rfind(',', loaders);
+  text.erase(comma, text.find('}', loaders) - comma);
+  spill(folder.file("run.json"), text);
+  CHECK(read_run(folder.file("run.json")) == run);
 }
 
 TEST_CASE("a breakdown in whole nanoseconds still adds up") {

@@ -18,16 +18,19 @@ workers: [1, 2, 4]
 strategy: {kind: ddp, bucket_cap: 25MiB, first_bucket_cap: 1MiB, broadcast_buffers: true}
 platform:
   hosts: {devices: 4}
-  network: {bandwidth: 25GB/s, latency: 5us}
-  collective: ring
+  network: {bandwidth: 25GB/s, latency: 5us, mtu: 1500B, slow_links: [{host: 0, bandwidth: 1GB/s}]}
+  collective: gloo_ring
 stragglers:
-  - {worker: 3, slowdown: 1.25}
+  - {worker: 3, slowdown: 1.25, delay: 5ms, part: forward}
   - worker: 1
     slowdown: 2
 iterations: 20
 seed: 7
 sync: none
 precision: bf16
+compute: replay
+input: {workers: 2, load: 30ms, copy: 1ms}
+dataset: {samples: 50000, drop_last: true}
 )";
 
 constexpr std::string_view kPieces[] = {"&a ",      "*a",        "*file",

@@ -97,7 +97,8 @@ TEST_CASE("an override replaces or adds one value", "[scenario]") {
   CHECK(scenario.workers == std::vector<int>{8});
   CHECK(scenario.strategy.bucket_cap == Bytes{2 << 20});
   CHECK(scenario.stragglers.empty());
-  CHECK(scenario.platform.collective == CollectiveModel::ring);
+  REQUIRE(scenario.platform.collective);
+  CHECK(scenario.platform.collective->all_reduce == Algorithm::ring);
   CHECK(scenario.calibration == "other.json");
 }
 
@@ -122,7 +123,8 @@ TEST_CASE("what is wrong is named with file, line, column, key and hint", "[scen
         "dir/s.yaml:12:1: iterations: given twice; the first is in line 11");
   CHECK_THAT(message_with("devices: 4", "devises: 4"), StartsWith("dir/s.yaml:8:10: "));
   CHECK_THAT(message_with("kind: ddp", "kind: dpp"),
-             StartsWith("dir/s.yaml:6:18: strategy.kind: 'dpp' is not one of single, ddp"));
+             StartsWith("dir/s.yaml:6:18: strategy.kind: 'dpp' is not one of single, "
+                        "gather_scatter, all_reduce, ddp"));
   CHECK_THAT(message_with("25MiB", "25"), StartsWith("dir/s.yaml:6:35: strategy.bucket_cap: "));
   CHECK_THAT(message_with("latency: 5us", "latency: 5MiB"), Contains("platform.network.latency"));
   CHECK_THAT(message_with("latency: 5us", "latency: -5us"), Contains("latency"));
@@ -196,12 +198,90 @@ TEST_CASE("fields that contradict each other are refused", "[scenario]") {
              Contains("4 workers share a total_batch of 3"));
   CHECK_THAT(message_with("batch_per_worker: 32\n", ""), Contains("batch_per_worker: missing"));
   CHECK_THAT(message_with("  network: {bandwidth: 25GB/s, latency: 5us}", "  collective: ring"),
-             Contains("a ring runs over a network"));
+             Contains("ring runs over a network, none is given"));
   CHECK_THAT(message_with("kind: ddp", "kind: single"), Contains("bucket_cap: unknown key"));
   CHECK_THAT(message_with("[{worker: 3, slowdown: 1.25}]",
                           "[{worker: 3, slowdown: 2}, {worker: 3, slowdown: 3}]"),
              Contains("worker 3 is given twice"));
   CHECK_THAT(message_of(kGood, {"workers=[4096]", "iterations=10000"}), Contains("too many"));
+}
+
+TEST_CASE("platform, stragglers, input and data set in full", "[scenario]") {
+  const std::vector<std::string> overrides{
+      "platform.network={bandwidth: 1Gbit/s, mtu: 9000B, slow_links: [{host: 1, bandwidth: "
+      "100Mbit/s}]}",
+      "platform.hosts={devices: 2, emulated: true}",
+      "platform.collective=halving_doubling",
+      "stragglers=[{worker: 1, delay: 5ms, part: backward}]",
+      "compute=replay",
+      "input={workers: 2, load: 30ms, copy: 1ms}",
+      "dataset={samples: 1000, drop_last: false}"};
+  const Scenario scenario = parse_scenario(kGood, "s.yaml", overrides);
+  const NetworkOptions& network = scenario.platform.network.value();
+  CHECK(network.bandwidth == Bandwidth{125'000'000});
+  CHECK(network.latency == Time{});
+  CHECK(network.mtu == Bytes{9000});
+  CHECK(network.slow_links == std::vector<SlowLink>{{1, {12'500'000}}});
+  CHECK(scenario.platform.emulated);
+  CHECK(scenario.platform.collective->all_reduce == Algorithm::halving_doubling);
+  CHECK(scenario.stragglers.at(0).slowdown == Factor{});
+  CHECK(scenario.stragglers.at(0).delay == Time::milliseconds(5));
+  CHECK(scenario.stragglers.at(0).part == StepPart::backward);
+  CHECK(scenario.compute == Compute::replay);
+  CHECK(scenario.input.on);
+  CHECK(scenario.input.workers == 2);
+  CHECK(scenario.input.load == Time::milliseconds(30));
+  // 32 samples a worker: 4 workers take 128 a step, 7 whole steps and one with the rest.
+  CHECK(steps_per_epoch(scenario, 4) == 8);
+  CHECK(steps_per_epoch(
+            parse_scenario(kGood, "s.yaml", std::vector<std::string>{"dataset={samples: 1000}"}),
+            4) == 7);
+  CHECK(parse_scenario(kGood, "s.yaml", std::vector<std::string>{"platform={network: measured}"})
+            .platform.network->measured);
+  CHECK_FALSE(parse_scenario(kGood, "s.yaml", std::vector<std::string>{"input=off"}).input.on);
+}
+
+TEST_CASE("what is wrong in the parts of a scenario is named with its place", "[scenario]") {
+  const auto network = [](const std::string& rest) {
+    return message_with("network: {bandwidth: 25GB/s, latency: 5us}", "network: " + rest);
+  };
+  CHECK(network("fast") ==
+        "dir/s.yaml:9:12: platform.network: 'fast' is no network; write measured, or {bandwidth: "
+        "25GB/s, latency: 5us}");
+  CHECK_THAT(network("[]"), Contains("expected a map, found a list"));
+  CHECK_THAT(network("{latency: 5us}"), Contains("bandwidth: missing"));
+  CHECK_THAT(network("{bandwidth: 9000GB/s}"), Contains("at most 8 TB/s"));
+  CHECK_THAT(network("{bandwidth: 1GB/s, mtu: 1500}"), Contains("platform.network.mtu"));
+  CHECK_THAT(network("{bandwidth: 1GB/s, mtu: 100B}"), Contains("must be from 576 B"));
+  CHECK_THAT(network("{bandwidth: 1GB/s, nics: 2}"), Contains("nics: unknown key"));
+  CHECK_THAT(network("{bandwidth: 1GB/s, slow_links: [{host: 1}]}"),
+             Contains("slow_links.bandwidth: missing"));
+  CHECK_THAT(network("{bandwidth: 1GB/s, slow_links: [{host: 1, bandwidth: 1MB/s}]}"),
+             Contains("host 1 never exists; with 1 hosts the last is 0"));
+  CHECK_THAT(network("{bandwidth: 1GB/s, slow_links: [{host: 0, bandwidth: 1MB/s}, {host: 0, "
+                     "bandwidth: 1MB/s}]}"),
+             Contains("host 0 is given twice"));
+  CHECK_THAT(message_of(kGood, {"platform.collective=bubble"}), Contains("is not one of table"));
+  CHECK_THAT(message_of(kGood, {"platform={network: measured, collective: tree}"}),
+             Contains("tree runs over a network, none is given"));
+  CHECK_THAT(message_of(kGood, {"platform.hosts.emulated=maybe"}), Contains("'maybe' is not one"));
+  const auto straggler = [](const std::string& text) {
+    return message_with("{worker: 3, slowdown: 1.25}", text);
+  };
+  CHECK_THAT(straggler("{worker: 3}"), Contains("neither a slowdown nor a delay"));
+  CHECK_THAT(straggler("{worker: 3, delay: 0ms}"), Contains("longer than nothing"));
+  CHECK_THAT(straggler("{worker: 3, delay: 5}"), Contains("stragglers.delay"));
+  CHECK_THAT(straggler("{worker: 3, slowdown: 2, part: forward}"), Contains("none is given"));
+  CHECK_THAT(straggler("{worker: 3, delay: 1ms, part: night}"), Contains("is not one of step"));
+  CHECK_THAT(message_of(kGood, {"compute=later"}), Contains("is not one of real, replay"));
+  CHECK_THAT(message_of(kGood, {"input=maybe"}), Contains("input: 'maybe' is not one of"));
+  CHECK_THAT(message_of(kGood, {"input={loaders: 2}"}), Contains("loaders: unknown key"));
+  CHECK_THAT(message_of(kGood, {"input={workers: -1}"}), Contains("input.workers"));
+  CHECK_THAT(message_of(kGood, {"input={load: 30}"}), Contains("input.load"));
+  CHECK_THAT(message_of(kGood, {"dataset={}"}), Contains("samples: missing"));
+  CHECK_THAT(message_of(kGood, {"dataset={samples: 127}"}),
+             Contains("127 samples are less than one step of 128"));
+  CHECK_THAT(message_of(kGood, {"dataset={samples: 1.5}"}), Contains("dataset.samples"));
 }
 
 TEST_CASE("files that are no scenario end in one line", "[scenario]") {

@@ -43,7 +43,9 @@ TEST_CASE("reports of a GPU scenario", "[golden]") {
 TEST_CASE("the trace of one step", "[golden]") {
   Scenario scenario = read_scenario(data("gpu.yaml"));
   scenario.noise = false;
-  scenario.stragglers = {{1, Factor::of(1.2)}};
+  scenario.stragglers.resize(1);
+  scenario.stragglers[0].worker = 1;
+  scenario.stragglers[0].slowdown = Factor::of(1.2);
   const Timeline step = simulate_step(scenario, read_calibration(scenario.calibration), 2);
   const NamedTimeline named[] = {{"simulated", step}};
   check_golden("tests/golden/gpu_trace.json", to_chrome_trace(named));

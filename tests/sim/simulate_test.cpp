@@ -248,5 +248,184 @@ TEST_CASE("the timeline of a step starts at zero and shows every worker", "[simu
   CHECK(spans == std::vector<int>{18, 18, 18});
 }
 
+/// cpu_calibration() whose all-reduces on one host take 20 us in all and 100 ps a byte, over Gloo.
+Calibration gloo_calibration() {
+  Calibration calibration = without_interference(cpu_calibration());
+  for (CollectiveTable& table : calibration.collectives) {
+    table.backend = "gloo";
+    for (CollectivePoint& point : table.points) point.host = Time{};
+  }
+  return calibration;
+}
+
+Scenario on_hosts(const std::string& strategy, std::vector<int> workers) {
+  Scenario scenario = small_scenario();
+  scenario.strategy.kind = strategy;
+  scenario.workers = std::move(workers);
+  scenario.platform.network = NetworkOptions{.bandwidth = {125'000'000}};
+  return scenario;
+}
+
+TEST_CASE("all_reduce over two hosts, by hand", "[simulate]") {
+  // Compute 600 us, then 4 MiB twice, then 50 us. Gloo's ring: a message takes 20 us / 2 of
+  // latency. 1 Gbit/s carries 1448 of 1514 bytes: 119550858 B/s. Segments of 1 MiB, two each way,
+  // flow one behind the other: 10 us and 2 MiB at that rate, twice: 2 (10 + 17541.96) us.
+  const Prediction prediction = simulate(on_hosts("all_reduce", {2}), gloo_calibration());
+  const ResultPoint& point = prediction.points[0];
+  CHECK(point.step.p50.us() == Approx(650 + 2 * 2 * (10 + 2097152 / 119.550858)).epsilon(1e-6));
+  CHECK(point.basis == Basis::extrapolated);
+  CHECK(point.breakdown.exposed.us() == Approx(2 * 2 * (10 + 2097152 / 119.550858)).epsilon(1e-6));
+  CHECK(point.buckets.size() == 2);
+  // With jumbo frames 8948 of 9014 bytes are payload.
+  Scenario jumbo = on_hosts("all_reduce", {2});
+  jumbo.platform.network->mtu = Bytes{9000};
+  CHECK(simulate(jumbo, gloo_calibration()).points[0].step.p50.us() ==
+        Approx(650 + 2 * 2 * (10 + 2097152 / (125.0 * 8948 / 9014))).epsilon(1e-6));
+}
+
+TEST_CASE("gather_scatter over hosts goes through rank 0's link", "[simulate]") {
+  // Everybody's 4 MiB to rank 0 and back, twice: (n-1) times the bytes each way, one after the
+  // other. Messages and additions of some us are left out of the comparison.
+  const Prediction prediction = simulate(on_hosts("gather_scatter", {2, 3, 4}), gloo_calibration());
+  for (const ResultPoint& point : prediction.points) {
+    const double bytes = 2.0 * 2.0 * (4 << 20) * (point.workers - 1);
+    CHECK(point.step.p50.us() == Approx(650 + bytes / 119.550858).epsilon(0.02));
+  }
+}
+
+TEST_CASE("on a slow network the strategies come in the order of the lab report", "[simulate]") {
+  const auto step = [](const std::string& strategy, int workers) {
+    return simulate(on_hosts(strategy, {workers}), gloo_calibration()).points[0].step.p50;
+  };
+  CHECK(step("ddp", 4) < step("all_reduce", 4));
+  CHECK(step("all_reduce", 4) < step("gather_scatter", 4));
+  CHECK(step("gather_scatter", 2) < step("gather_scatter", 4));
+}
+
+TEST_CASE("one slow link slows all, whichever host has it", "[simulate]") {
+  Scenario scenario = on_hosts("all_reduce", {3});
+  const Time fast = simulate(scenario, gloo_calibration()).points[0].step.p50;
+  std::vector<Time> slow;
+  for (int host = 0; host < 3; ++host) {
+    scenario.platform.network->slow_links = {{host, {25'000'000}}};
+    slow.push_back(simulate(scenario, gloo_calibration()).points[0].step.p50);
+  }
+  CHECK(slow[0].us() == Approx(650 + 5 * (fast.us() - 650)).epsilon(0.02));
+  CHECK(slow[1].us() == Approx(slow[0].us()).epsilon(0.001));
+  CHECK(slow[2].us() == Approx(slow[0].us()).epsilon(0.001));
+}
+
+TEST_CASE("every algorithm answers for any number of workers", "[simulate]") {
+  for (const Algorithm algorithm :
+       {Algorithm::ring, Algorithm::gloo_ring, Algorithm::recursive_doubling,
+        Algorithm::halving_doubling, Algorithm::tree}) {
+    Scenario scenario = on_hosts("ddp", {2, 3, 5, 8, 100});
+    scenario.platform.collective = CollectiveModel{.table = false, .all_reduce = algorithm};
+    for (const ResultPoint& point : simulate(scenario, gloo_calibration()).points) {
+      CHECK(point.breakdown.exposed > Time{});
+    }
+  }
+}
+
+TEST_CASE("measured networks use tables across hosts, and say so where there are none",
+          "[simulate]") {
+  Scenario scenario = on_hosts("all_reduce", {2, 4});
+  scenario.platform.network = NetworkOptions{.bandwidth = {}, .measured = true};
+  Calibration calibration = gloo_calibration();
+  CHECK_THROWS_WITH(simulate(scenario, calibration), Contains("no collectives across hosts"));
+  for (int hosts : {2, 4}) {
+    CollectiveTable table = collective_table("all_reduce", hosts, 500);
+    table.topology = std::to_string(hosts) + " hosts";
+    for (CollectivePoint& point : table.points) point.host = Time{};
+    calibration.collectives.push_back(table);
+  }
+  const Prediction prediction = simulate(scenario, calibration);
+  // 500 us and 4 MiB at 100 ps a byte, twice.
+  for (const ResultPoint& point : prediction.points) {
+    CHECK(point.step.p50.us() == Approx(650 + 2 * (500 + 419.4304)));
+    CHECK(point.basis == Basis::measured);
+  }
+  // On one host they are not used.
+  scenario.platform.network.reset();
+  CHECK(simulate(scenario, calibration).points[0].step.p50.us() <
+        prediction.points[0].step.p50.us());
+}
+
+TEST_CASE("a delay holds up the part of the step it is in", "[simulate]") {
+  // Two workers, all_reduce on one host: 600 us of compute, worker 1 stops for 1 ms before it. The
+  // others wait for it, wherever it stops.
+  Scenario scenario = small_scenario();
+  scenario.strategy.kind = "all_reduce";
+  scenario.workers = {2};
+  const Time before = simulate(scenario, gloo_calibration()).points[0].step.p50;
+  for (const StepPart part :
+       {StepPart::step, StepPart::input, StepPart::forward, StepPart::backward}) {
+    scenario.stragglers = {{.worker = 1, .delay = us(1000), .part = part}};
+    CHECK(simulate(scenario, gloo_calibration()).points[0].step.p50 == before + us(1000));
+  }
+  // A slow-down of the same worker does not stretch the delay. Two workers on the two cores take
+  // 1.05 times 650 us to compute, this one half of that longer.
+  scenario.stragglers[0].slowdown = Factor::of(1.5);
+  CHECK(simulate(scenario, gloo_calibration()).points[0].step.p50.us() ==
+        Approx(before.us() + 1000 + 1.05 * 325));
+}
+
+TEST_CASE("a replayed worker neither slows beside others nor varies", "[simulate]") {
+  Scenario scenario = small_scenario();
+  scenario.noise = true;
+  scenario.workers = {2};
+  Calibration calibration = cpu_calibration();
+  scenario.compute = Compute::replay;
+  const Prediction replayed = simulate(scenario, calibration);
+  CHECK(replayed.points[0].step.p10 == replayed.points[0].step.p90);
+  scenario.noise = false;
+  scenario.compute = Compute::real;
+  CHECK(simulate(scenario, without_interference(calibration)).points[0].step.p50 ==
+        replayed.points[0].step.p50);
+  CHECK(simulate(scenario, calibration).points[0].breakdown.compute >
+        replayed.points[0].breakdown.compute);
+}
+
+TEST_CASE("an epoch with input and without, and peak memory", "[simulate]") {
+  // 660 us a step on one GPU; a batch takes 2 ms to load, 100 us to copy. One loader: a step every
+  // 2 ms; four loaders: 500 us each, hidden but for what the copy engine does not hide (nothing).
+  Scenario scenario = small_scenario();
+  scenario.workers = {1};
+  scenario.dataset = DatasetOptions{.samples = 3200, .drop_last = true};
+  Calibration calibration = gpu_calibration();
+  for (Profile& profile : calibration.profiles) profile.peak = Bytes{std::int64_t{3} << 30};
+  const ResultPoint unknown = simulate(scenario, calibration).points[0];
+  CHECK(unknown.epoch_without_input == us(660) * 100);
+  CHECK(unknown.epoch_with_input == Time{});
+  CHECK(unknown.peak == Bytes{std::int64_t{3} << 30});
+  CHECK_THAT(to_table(simulate(scenario, calibration)), Contains("3.00 GiB"));
+
+  scenario.input = {.on = false, .workers = 1, .load = us(2000), .copy = us(100)};
+  const ResultPoint one = simulate(scenario, calibration).points[0];
+  CHECK(one.epoch_without_input == us(660) * 100);
+  CHECK(one.epoch_with_input == us(2000) * 100);
+  scenario.input.workers = 4;
+  scenario.input.on = true;
+  const ResultPoint four = simulate(scenario, calibration).points[0];
+  CHECK(four.epoch_with_input == us(660) * 100);
+  CHECK(four.epoch_without_input == us(660) * 100);
+  // Whoever loads for itself waits for it: 2 ms, then the copy, then the step.
+  scenario.input.workers = 0;
+  const ResultPoint alone = simulate(scenario, calibration).points[0];
+  CHECK(alone.step.p50 == us(2000 + 100 + 650));
+  CHECK(alone.breakdown.input > Time{});
+}
+
+TEST_CASE("copies to the device come from their table where the profile has none", "[simulate]") {
+  Scenario scenario = small_scenario();
+  scenario.workers = {1};
+  scenario.input.on = true;
+  Calibration calibration = gpu_calibration();
+  for (Profile& profile : calibration.profiles) profile.input_bytes = Bytes{1 << 20};
+  calibration.copies.push_back({"host_to_device", {{Bytes{1 << 20}, 1, us(900), us(5)}}});
+  // The copy of the next batch takes longer than the step.
+  CHECK(simulate(scenario, calibration).points[0].step.p50 == us(900));
+}
+
 }  // namespace
 }  // namespace lockstep

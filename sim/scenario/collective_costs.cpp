@@ -1,0 +1,192 @@
+#include "sim/scenario/collective_costs.h"
+
+#include <algorithm>
+
+#include "sim/collectives/costs.h"
+#include "sim/collectives/steps.h"
+#include "sim/collectives/table.h"
+#include "sim/core/error.h"
+#include "sim/workload/strategy.h"
+
+namespace lockstep {
+namespace {
+
+/// A ring has 2(n-1)n messages: beyond this it would take longer than its answer is worth.
+constexpr int kMostStepwise = 64;
+/// With a collective for every parameter it comes earlier.
+constexpr int kMostStepwiseEach = 16;
+
+bool across_hosts(const CollectiveTable& table) {
+  return table.topology.ends_with("hosts");
+}
+
+bool is_stepwise(const PlatformOptions& platform, int workers) {
+  if (workers < 2 || !platform.network || platform.network->measured) return false;
+  if (platform.collective) return !platform.collective->table;
+  return devices_per_host(platform, workers) < workers;
+}
+
+}  // namespace
+
+int devices_per_host(const PlatformOptions& platform, int workers) {
+  if (platform.devices_per_host > 0) return std::min(platform.devices_per_host, workers);
+  return platform.network ? 1 : workers;
+}
+
+CollectiveCosts::CollectiveCosts(const Scenario& scenario, const Calibration& calibration,
+                                 int workers)
+    : workers_(workers), devices_(devices_per_host(scenario.platform, workers)) {
+  const PlatformOptions& platform = scenario.platform;
+  stepwise_ = is_stepwise(platform, workers);
+  const bool buckets = strategy_named(scenario.strategy.kind).has_buckets;
+  formula_ = workers > (buckets ? kMostStepwise : kMostStepwiseEach);
+  if (platform.network) network_ = *platform.network;
+  if (platform.collective) all_reduce_ = platform.collective->all_reduce;
+  const bool across = network_.measured && devices_ < workers;
+  for (const CollectiveTable& table : calibration.collectives) {
+    if (across_hosts(table) != across || table.points.empty()) continue;
+    gloo_ = gloo_ || table.backend == "gloo";
+    tables_.push_back(table);
+  }
+  if (across && workers > 1 && tables_.empty()) {
+    throw InputError({}, "platform.network",
+                     "calibration '" + calibration.id + "' holds no collectives across hosts",
+                     "measure them under torchrun, or state bandwidth and latency");
+  }
+}
+
+bool CollectiveCosts::has_table(CollectiveKind kind) const {
+  return std::ranges::any_of(
+      tables_, [kind](const auto& table) { return table.collective == to_string(kind); });
+}
+
+/// Unmeasured: everybody's bytes through the root's one port, messages being as fast as those of a
+/// ring that has chunks of this size.
+CollectiveCosts::Measured CollectiveCosts::through_root(Bytes bytes) const {
+  const auto all_reduce = CollectiveKind::all_reduce;
+  const Bytes whole{bytes.count * workers_};
+  const StepCost message = effective_step(tables_, all_reduce, workers_, whole);
+  Measured cost{.device = message.latency,
+                .host = estimate(tables_, all_reduce, workers_, whole).host,
+                .basis = Basis::extrapolated};
+  if (message.rate > Bandwidth{}) {
+    cost.device += transfer_time(bytes, message.rate) * (workers_ - 1);
+  }
+  return cost;
+}
+
+CollectiveCosts::Measured CollectiveCosts::measured(CollectiveKind kind, Bytes bytes) const {
+  // Without an all-reduce nothing stands in for it: looking it up below says so.
+  const bool other = kind != CollectiveKind::all_reduce && !has_table(kind);
+  if (other && kind != CollectiveKind::broadcast) return through_root(bytes);
+  if (other) {
+    // A ring all-reduce is a reduce-scatter and an all-gather; each moves what a broadcast moves.
+    Measured cost = measured(CollectiveKind::all_reduce, bytes);
+    cost.device = Time::picoseconds(multiply_divide(cost.device.ps(), 1, 2));
+    cost.basis = Basis::extrapolated;
+    return cost;
+  }
+  const TableCost cost = estimate(tables_, kind, workers_, bytes);
+  // Below the smallest measured size latency is all there is, and that was measured.
+  const bool too_large =
+      cost.beyond_sizes && std::ranges::all_of(tables_, [&](const auto& table) {
+        return table.collective != to_string(kind) || bytes > table.points.front().bytes;
+      });
+  return {.device = cost.device,
+          .host = cost.host,
+          .basis = cost.other_workers || too_large ? Basis::extrapolated : Basis::measured};
+}
+
+/// What a message costs beside the network: as the table measured on one host has it.
+StepCost CollectiveCosts::message(CollectiveKind kind, Bytes bytes) const {
+  if (has_table(kind)) return effective_step(tables_, kind, workers_, bytes);
+  if (!has_table(CollectiveKind::all_reduce)) return {};
+  // A message of all these bytes, as a ring sends its chunks.
+  return effective_step(tables_, CollectiveKind::all_reduce, workers_,
+                        Bytes{bytes.count * workers_});
+}
+
+Algorithm CollectiveCosts::algorithm(CollectiveKind kind) const {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return all_reduce_.value_or(gloo_ ? Algorithm::gloo_ring : Algorithm::ring);
+    case CollectiveKind::broadcast:
+      return gloo_ || all_reduce_ == Algorithm::tree ? Algorithm::tree : Algorithm::ring;
+    case CollectiveKind::gather:
+    case CollectiveKind::scatter:
+    case CollectiveKind::reduce:
+      break;
+  }
+  return Algorithm::root;
+}
+
+/// What is left for messages of a link's bandwidth. TCP over IPv4 takes 20 + 20 bytes of a packet
+/// and 12 for its timestamps; Ethernet adds 14 to each.
+Bandwidth CollectiveCosts::payload(Bandwidth link) const {
+  constexpr std::int64_t kEthernetMtu = 1500, kTcpIp = 52, kEthernet = 14;
+  if (!gloo_ && !network_.mtu) return link;
+  const std::int64_t mtu = network_.mtu ? network_.mtu->count : kEthernetMtu;
+  return {multiply_divide(link.bytes_per_second, mtu - kTcpIp, mtu + kEthernet)};
+}
+
+/// The largest chunk decides each step, and the way between two hosts the slowest hop.
+void CollectiveCosts::take_formula(Collective& collective) const {
+  Bandwidth slowest = payload(network_.bandwidth);
+  for (const SlowLink& slow : network_.slow_links) {
+    if (slow.host * devices_ < workers_) slowest = std::min(slowest, payload(slow.link));
+  }
+  StepCost& step = collective.step;
+  step.latency += network_.latency * 2;  // to the switch, and from it
+  step.rate = step.rate > Bandwidth{} ? std::min(step.rate, slowest) : slowest;
+  collective.duration = formula_time(collective, static_cast<std::uint32_t>(workers_));
+  collective.expanded = false;
+}
+
+Collective CollectiveCosts::collective(CollectiveKind kind, Bytes bytes) const {
+  Collective collective{.kind = kind, .bytes = bytes};
+  if (!stepwise_) {
+    collective.duration = measured(kind, bytes).device;
+    return collective;
+  }
+  collective.algorithm = algorithm(kind);
+  collective.step = message(kind, bytes);
+  collective.expanded = true;
+  if (formula_) take_formula(collective);
+  return collective;
+}
+
+Time CollectiveCosts::host(CollectiveKind kind, Bytes bytes) const {
+  if (stepwise_ && !has_table(CollectiveKind::all_reduce) && !has_table(kind)) return {};
+  return measured(kind, bytes).host;
+}
+
+Basis CollectiveCosts::basis(CollectiveKind kind, Bytes bytes) const {
+  return stepwise_ ? Basis::extrapolated : measured(kind, bytes).basis;
+}
+
+std::unique_ptr<Network> CollectiveCosts::network() const {
+  if (!stepwise_ || formula_) return nullptr;
+  // Within a host the table's own rate and latency hold, so that its links are no limit.
+  constexpr Bandwidth kNoLimit{8'000'000'000'000};
+  PlainNetwork plain;
+  plain.workers = static_cast<std::uint32_t>(workers_);
+  plain.devices_per_host = static_cast<std::uint32_t>(devices_);
+  plain.device_bandwidth = kNoLimit;
+  plain.host_bandwidth = payload(network_.bandwidth);
+  plain.host_latency = network_.latency;
+  for (const SlowLink& slow : network_.slow_links) {
+    plain.slow_hosts.emplace_back(static_cast<std::uint32_t>(slow.host), payload(slow.link));
+  }
+  return std::make_unique<Network>(plain_network(plain));
+}
+
+double CollectiveCosts::network_share() const {
+  constexpr Bytes kLarge{4 << 20};  // where a message's latency hardly counts
+  if (!stepwise_) return 1;
+  const Bandwidth alone = message(CollectiveKind::all_reduce, kLarge).rate;
+  if (alone <= Bandwidth{}) return 1;
+  return std::min(1.0, static_cast<double>(payload(network_.bandwidth).bytes_per_second) /
+                           static_cast<double>(alone.bytes_per_second));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sim/core/task_graph.h"
+#include "sim/platform/network.h"
+#include "sim/records/calibration.h"
+#include "sim/records/result.h"
+#include "sim/scenario/scenario.h"
+
+namespace lockstep {
+
+/// Workers on each host; hosts are filled one after another.
+int devices_per_host(const PlatformOptions& platform, int workers);
+
+/// What the collectives of a scenario cost at one number of workers: read off measured tables, or
+/// to be run step by step over the links of network().
+class CollectiveCosts {
+ public:
+  /// Throws InputError where a measured network was asked for and none was measured.
+  CollectiveCosts(const Scenario& scenario, const Calibration& calibration, int workers);
+
+  /// Throws InputError where nothing was measured to tell it from.
+  Collective collective(CollectiveKind kind, Bytes bytes) const;
+  Time host(CollectiveKind kind, Bytes bytes) const;
+  Basis basis(CollectiveKind kind, Bytes bytes) const;
+
+  /// Collectives run over a network's links, or take the time that they would.
+  bool stepwise() const { return stepwise_; }
+  /// Null unless collectives run step by step.
+  std::unique_ptr<Network> network() const;
+  /// How much of what a rank could send beside other ranks of its host the network lets through:
+  /// above zero, at most one.
+  double network_share() const;
+
+ private:
+  struct Measured {
+    Time device, host;
+    Basis basis = Basis::measured;
+  };
+  bool has_table(CollectiveKind kind) const;
+  Measured measured(CollectiveKind kind, Bytes bytes) const;
+  Measured through_root(Bytes bytes) const;
+  StepCost message(CollectiveKind kind, Bytes bytes) const;
+  Algorithm algorithm(CollectiveKind kind) const;
+  Bandwidth payload(Bandwidth link) const;
+  void take_formula(Collective& collective) const;
+
+  int workers_;
+  int devices_;
+  bool stepwise_ = false;  ///< over a network
+  bool formula_ = false;   ///< instead of its steps: there are too many
+  bool gloo_ = false;
+  NetworkOptions network_;
+  std::optional<Algorithm> all_reduce_;
+  std::vector<CollectiveTable> tables_;  ///< of one host, or across hosts
+};
+
+}  // namespace lockstep
