@@ -17,8 +17,9 @@ constexpr Moment kSecond = 1'000'000'000;
 /// The kernel may wake a thread up to its timer slack late, by default 50 us, to wake several
 /// together.
 void ask_for_sharp_timers() {
-  thread_local const int asked = prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-  static_cast<void>(asked);
+  thread_local bool asked = false;
+  if (!asked) prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  asked = true;
 }
 
 }  // namespace
