@@ -28,11 +28,11 @@ struct Slowdown {
 struct EngineOptions {
   std::uint32_t iterations = 1;
   std::uint64_t seed = 1;
-  NoiseLevels noise;
-  std::vector<Slowdown> slowdowns;        ///< by worker; empty: none
-  bool record_spans = false;              ///< fill EngineResult::tasks
-  std::optional<std::uint32_t> spans_of;  ///< of this worker alone
-  const Network* network = nullptr;       ///< for expanded collectives; must outlive the run
+  NoiseLevels noise = {};
+  std::vector<Slowdown> slowdowns = {};        ///< by worker; empty: none
+  bool record_spans = false;                   ///< fill EngineResult::tasks
+  std::optional<std::uint32_t> spans_of = {};  ///< of this worker alone
+  const Network* network = nullptr;            ///< for expanded collectives; must outlive the run
 };
 
 /// One task as it ran, from its start to its end. A collective's starts at its launch.

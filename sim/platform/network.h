@@ -40,7 +40,8 @@ struct PlainNetwork {
   Time device_latency = {};
   Bandwidth host_bandwidth = {};  ///< between a host and the switch
   Time host_latency = {};
-  std::vector<std::pair<std::uint32_t, Bandwidth>> slow_hosts = {};  ///< whose cable has another rate
+  std::vector<std::pair<std::uint32_t, Bandwidth>> slow_hosts =
+      {};  ///< whose cable has another rate
 };
 Platform plain_network(const PlainNetwork& description);
 

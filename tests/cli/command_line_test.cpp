@@ -100,8 +100,8 @@ TEST_CASE("two results side by side") {
   CHECK_THAT(compared.out, Contains("nothing"));
 
   REQUIRE(lockstep_command(simulate + "c.json --set workers=[3]").exit_code == 0);
-  for (const std::string& second : {"c.json", "none.json", "calibration.json"}) {
-    const Finished refused = lockstep_command("compare " + at + "b.json " + at + second);
+  for (const char* second : {"c.json", "none.json", "calibration.json"}) {
+    const Finished refused = lockstep_command(fmt::format("compare {0}b.json {0}{1}", at, second));
     CHECK(refused.exit_code == 2);
     CHECK(refused.one_error_line());
     CHECK(refused.out.empty());
