@@ -5,6 +5,7 @@
 # where SITE is the site-packages folder of a Python environment that has torch.
 set -euo pipefail
 lib=$(dirname "$1")/lib
+rm -f "$lib"/libgloo.so*  # else a program that was carried before shows its own copy
 gloo=$(ldd "$1" | awk '/libgloo/ {print $3}')
 mkdir -p "$lib"
 # Those that every Linux machine with a C++ program has stay behind.
