@@ -207,15 +207,15 @@ TEST_CASE("fields that contradict each other are refused", "[scenario]") {
 }
 
 TEST_CASE("platform, stragglers, input and data set in full", "[scenario]") {
-  const std::vector<std::string> overrides{
-      "platform.network={bandwidth: 1Gbit/s, mtu: 9000B, slow_links: [{host: 1, bandwidth: "
-      "100Mbit/s}]}",
-      "platform.hosts={devices: 2, emulated: true}",
-      "platform.collective=halving_doubling",
-      "stragglers=[{worker: 1, delay: 5ms, part: backward}]",
-      "compute=replay",
-      "input={workers: 2, load: 30ms, copy: 1ms}",
-      "dataset={samples: 1000, drop_last: false}"};
+  const std::string network_text =
+      "{bandwidth: 1Gbit/s, mtu: 9000B, slow_links: [{host: 1, bandwidth: 100Mbit/s}]}";
+  const std::vector<std::string> overrides{"platform.network=" + network_text,
+                                           "platform.hosts={devices: 2, emulated: true}",
+                                           "platform.collective=halving_doubling",
+                                           "stragglers=[{worker: 1, delay: 5ms, part: backward}]",
+                                           "compute=replay",
+                                           "input={workers: 2, load: 30ms, copy: 1ms}",
+                                           "dataset={samples: 1000, drop_last: false}"};
   const Scenario scenario = parse_scenario(kGood, "s.yaml", overrides);
   const NetworkOptions& network = scenario.platform.network.value();
   CHECK(network.bandwidth == Bandwidth{125'000'000});
