@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netdb.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -78,7 +79,33 @@ std::string address_towards(const std::string& host) {
   return text;
 }
 
+/// The threads that are started in its life do not interrupt others when they wake up.
+///
+/// Gloo's polling thread wakes up when a message comes, and spins while another thread holds that
+/// socket's lock. If it interrupts just that thread, on the one core that a worker is bound to,
+/// it keeps it from letting go until the scheduler steps in: a small all-reduce of 0.3 ms then
+/// takes 4 ms, one of 64 MiB half as long again.
+class StartWithoutPreempting {
+ public:
+  StartWithoutPreempting() : policy_(sched_getscheduler(0)) {
+    const sched_param none{};
+    // Changes nothing, and is then not undone, for who runs under a policy of his own.
+    changed_ = policy_ == SCHED_OTHER && sched_setscheduler(0, SCHED_BATCH, &none) == 0;
+  }
+  ~StartWithoutPreempting() {
+    const sched_param none{};
+    if (changed_) sched_setscheduler(0, policy_, &none);
+  }
+  StartWithoutPreempting(const StartWithoutPreempting&) = delete;
+  StartWithoutPreempting& operator=(const StartWithoutPreempting&) = delete;
+
+ private:
+  int policy_;
+  bool changed_ = false;
+};
+
 std::shared_ptr<gloo::transport::Device> make_transport(const WorkerEnvironment& environment) {
+  const StartWithoutPreempting polling_thread;
   gloo::transport::tcp::attr where;
   const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
   if (interface != nullptr && *interface != '\0') {
