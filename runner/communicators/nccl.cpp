@@ -151,6 +151,37 @@ void NcclCommunicator::enqueue_broadcast(const at::Tensor& flat, int root) {
              "broadcast");
 }
 
+void NcclCommunicator::enqueue_gather(const at::Tensor& flat, const at::Tensor& all, int root) {
+  throw_if_aborted();
+  const Watched watched(*this);
+  const ncclDataType_t type = nccl_type(flat.scalar_type());
+  check_nccl(ncclGroupStart(), "gather");
+  check_nccl(ncclSend(flat.data_ptr(), count_of(flat), type, root, comm_, stream_.stream()),
+             "gather");
+  for (int peer = 0; rank_ == root && peer < size_; ++peer) {
+    char* part =
+        static_cast<char*>(all.data_ptr()) + static_cast<std::size_t>(peer) * flat.nbytes();
+    check_nccl(ncclRecv(part, count_of(flat), type, peer, comm_, stream_.stream()), "gather");
+  }
+  check_nccl(ncclGroupEnd(), "gather");
+}
+
+void NcclCommunicator::enqueue_scatter(const std::vector<at::Tensor>& parts, const at::Tensor& flat,
+                                       int root) {
+  throw_if_aborted();
+  const Watched watched(*this);
+  const ncclDataType_t type = nccl_type(flat.scalar_type());
+  check_nccl(ncclGroupStart(), "scatter");
+  for (int peer = 0; rank_ == root && peer < size_; ++peer) {
+    const at::Tensor& part = parts.at(static_cast<std::size_t>(peer));
+    check_nccl(ncclSend(part.data_ptr(), count_of(flat), type, peer, comm_, stream_.stream()),
+               "scatter");
+  }
+  check_nccl(ncclRecv(flat.data_ptr(), count_of(flat), type, root, comm_, stream_.stream()),
+             "scatter");
+  check_nccl(ncclGroupEnd(), "scatter");
+}
+
 void NcclCommunicator::note(CollectiveKind kind, const at::Tensor& flat) {
   if (device_.stamping()) {
     transfers_.push_back({kind, {static_cast<std::int64_t>(flat.nbytes())}});
@@ -174,44 +205,18 @@ void NcclCommunicator::broadcast(const at::Tensor& flat, int root) {
 }
 
 void NcclCommunicator::gather(const at::Tensor& flat, const at::Tensor& all, int root) {
-  throw_if_aborted();
   fork();
   stamp();
-  {
-    const Watched watched(*this);
-    const ncclDataType_t type = nccl_type(flat.scalar_type());
-    check_nccl(ncclGroupStart(), "gather");
-    check_nccl(ncclSend(flat.data_ptr(), count_of(flat), type, root, comm_, stream_.stream()),
-               "gather");
-    for (int peer = 0; rank_ == root && peer < size_; ++peer) {
-      char* part =
-          static_cast<char*>(all.data_ptr()) + static_cast<std::size_t>(peer) * flat.nbytes();
-      check_nccl(ncclRecv(part, count_of(flat), type, peer, comm_, stream_.stream()), "gather");
-    }
-    check_nccl(ncclGroupEnd(), "gather");
-  }
+  enqueue_gather(flat, all, root);
   stamp();
   note(CollectiveKind::gather, flat);
 }
 
 void NcclCommunicator::scatter(const std::vector<at::Tensor>& parts, const at::Tensor& flat,
                                int root) {
-  throw_if_aborted();
   fork();
   stamp();
-  {
-    const Watched watched(*this);
-    const ncclDataType_t type = nccl_type(flat.scalar_type());
-    check_nccl(ncclGroupStart(), "scatter");
-    for (int peer = 0; rank_ == root && peer < size_; ++peer) {
-      const at::Tensor& part = parts.at(static_cast<std::size_t>(peer));
-      check_nccl(ncclSend(part.data_ptr(), count_of(flat), type, peer, comm_, stream_.stream()),
-                 "scatter");
-    }
-    check_nccl(ncclRecv(flat.data_ptr(), count_of(flat), type, root, comm_, stream_.stream()),
-               "scatter");
-    check_nccl(ncclGroupEnd(), "scatter");
-  }
+  enqueue_scatter(parts, flat, root);
   stamp();
   note(CollectiveKind::scatter, flat);
 }

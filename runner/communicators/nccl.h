@@ -49,6 +49,8 @@ class NcclCommunicator : public Communicator {
   c10::cuda::CUDAStream stream() const { return stream_; }
   void enqueue_all_reduce(const at::Tensor& flat);
   void enqueue_broadcast(const at::Tensor& flat, int root);
+  void enqueue_gather(const at::Tensor& flat, const at::Tensor& all, int root);
+  void enqueue_scatter(const std::vector<at::Tensor>& parts, const at::Tensor& flat, int root);
   /// The host waits for a stream, as long as the patience lasts.
   void synchronize(c10::cuda::CUDAStream stream);
 

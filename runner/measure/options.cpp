@@ -88,11 +88,6 @@ void check_across(const MeasureOptions& options) {
     }
   }
   const bool cuda = options.device == "cuda";
-  for (const std::string& strategy : options.strategies) {
-    if (cuda && strategy != "single" && strategy != "ddp") {
-      refuse("--strategies", strategy + " runs on cores only", "on GPUs: single, ddp");
-    }
-  }
   if (cuda && replayed) refuse("--compute", "a replay waits on cores", "--device cpu");
   if (cuda && options.only_collectives) refuse("--collectives", "measures between cores");
   if (cuda && !options.stragglers.empty()) refuse("--straggler", "slows workers on cores only");
@@ -144,7 +139,8 @@ void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
       ->check(CLI::Range(2, 1 << 20))
       ->capture_default_str();
   app.add_option("--strategies,--strategy", options.strategies,
-                 "of single, all_reduce, gather_scatter, ddp")
+                 "of single, all_reduce, gather_scatter, ddp (GPUs: single on one, ddp on all "
+                 "numbers of them, the others on 2, 4, 8, ...)")
       ->delimiter(',')
       ->check(CLI::IsMember(strategy_names()))
       ->capture_default_str();

@@ -2,8 +2,10 @@
 # gpu_visit.sh BINARY OUT [smoke|full] [FLAGS...]: one visit to a host with GPUs, which may be lent by the
 # minute: looks at the machine, measures, and leaves at most eight files in OUT. BINARY was linked elsewhere;
 # LibTorch, CUDA, cuDNN and NCCL come from this machine's Python environment (a wheel of the same version).
-#   smoke  2 GPUs, ResNet-18 and ResNet-50 at 32, one repeat: does everything run, and are the figures plausible?
-#   full   all GPUs, ResNet-18 and ResNet-50 at 32 and 128, three repeats
+#   smoke  2 GPUs, ResNet-18 at 32, one repeat, all strategies: does everything run, and are the figures plausible?
+#   full   all GPUs, ResNet-18 (CIFAR) and VGG-11 at 32 and 128, three repeats; ddp on 1 .. all GPUs, all_reduce
+#          and gather_scatter on 2 and 4
+# FLAGS go to lockstep-measure, instead of the mode's own where they name the same (--models resnet50,vgg16).
 set -uo pipefail
 binary=$1 out=$2 mode=${3:-full}
 shift $(($# < 3 ? $# : 3))
@@ -23,11 +25,17 @@ export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 } >"$out/machine.txt" 2>&1
 grep 'not found' "$out/machine.txt"
 
+strategies=single,ddp,all_reduce,gather_scatter
 case $mode in
-  smoke) seconds=170 flags=(--workers 2 --models resnet18_cifar,resnet50 --batches 32 --repeats 1 --block 200 --silence 60) ;;
-  full) seconds=565 flags=(--models resnet18_cifar,resnet50 --batches 32,128 --repeats 3 --block 300 --silence 60) ;;
+  smoke) seconds=120 defaults=(--workers 2 --models resnet18_cifar --batches 32 --repeats 1 --block 200) ;;
+  full) seconds=565 defaults=(--models resnet18_cifar,vgg11 --batches 32,128 --repeats 3 --block 300) ;;
   *) echo "gpu_visit.sh: smoke or full, not $mode" >&2; exit 2 ;;
 esac
+defaults+=(--strategies "$strategies" --silence 60)
+flags=()
+for ((i = 0; i < ${#defaults[@]}; i += 2)); do
+  [[ " $* " == *" ${defaults[i]} "* ]] || flags+=("${defaults[@]:i:2}")
+done
 begin=$SECONDS
 timeout --kill-after=10 "$seconds" "$binary" --device cuda --verbose -o "$out/measured" "${flags[@]}" "$@" 2>&1 |
   while IFS= read -r line; do printf '%4d %s\n' $((SECONDS - begin)) "$line"; done >"$log"

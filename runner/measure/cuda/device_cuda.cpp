@@ -113,13 +113,25 @@ std::unique_ptr<Graph> CudaDevice::capture(const std::function<void()>& step) {
   return std::make_unique<CudaGraph>(step);
 }
 
+namespace {
+
+constexpr auto kAllPools = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+
+c10::CachingAllocator::Stat allocated(int index) {
+  return c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(index))
+      .allocated_bytes[kAllPools];
+}
+
+}  // namespace
+
 std::int64_t CudaDevice::take_peak_bytes() {
-  namespace allocator = c10::cuda::CUDACachingAllocator;
-  const auto index = static_cast<c10::DeviceIndex>(index_);
-  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-  const std::int64_t peak = allocator::getDeviceStats(index).allocated_bytes[kAll].peak;
-  allocator::resetPeakStats(index);
+  const std::int64_t peak = allocated(index_).peak;
+  c10::cuda::CUDACachingAllocator::resetPeakStats(static_cast<c10::DeviceIndex>(index_));
   return peak;
+}
+
+std::int64_t CudaDevice::allocated_bytes() const {
+  return allocated(index_).current;
 }
 
 int gpu_count() {

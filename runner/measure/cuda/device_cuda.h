@@ -44,6 +44,8 @@ class CudaDevice : public Device {
   void clear_stamps() override;
   std::unique_ptr<Graph> capture(const std::function<void()>& step) override;
   std::int64_t take_peak_bytes() override;
+  /// Memory in use now, by everything in this process.
+  std::int64_t allocated_bytes() const;
 
   /// Stamps cost the device about a microsecond each, so they are taken only while this is on. Off
   /// at first; while off, stamp() returns 0 and moment() is 0.

@@ -16,12 +16,15 @@
 #include "runner/measure/train.h"
 #include "runner/models/zoo.h"
 #include "runner/strategies/gradient_hooks.h"
+#include "sim/core/error.h"
 
 namespace lockstep::runner {
 namespace {
 
 constexpr int kWarmup = 8;  ///< cuDNN searches in the first, the allocator settles by the third
 constexpr int kMarkedSteps = 15;   ///< steps whose issue is marked
+constexpr int kHookedSteps = 15;   ///< steps with gradient hooks, each beside one without
+constexpr int kHooksEach = 8;      ///< on each gradient in these
 constexpr int kHeldSteps = 5;      ///< steps queued behind a held stream
 constexpr int kProfiledSteps = 6;  ///< under CUPTI; the first is left out
 constexpr int kQueueMargin = 64;   ///< launches of a step that are no kernels: events, copies
@@ -33,6 +36,7 @@ struct ProfileCuda::State {
   State(const std::string& name, int size, std::uint64_t seed, const GpuWorker& at,
         Time time_budget)
       : worker(at),
+        held_by_others{at.device.allocated_bytes()},
         budget(time_budget),
         batch_size(size),
         model(make_model(name, at.device.torch(), seed)),
@@ -43,6 +47,7 @@ struct ProfileCuda::State {
   void step(Recorder* recorder = nullptr) { trainer.step(batch, recorder); }
 
   GpuWorker worker;
+  Bytes held_by_others;  ///< memory, before this model was made
   Time budget;
   int batch_size;
   Model model;
@@ -58,6 +63,7 @@ struct ProfileCuda::State {
   std::vector<Stretch> layout;                 ///< of the marked graph: counts of device work
   LayerTimes host;                             ///< by stretch
   Time issue;                                  ///< of an unmarked step
+  Time hook;                                   ///< host time of one gradient's hook
   Time held_step;                              ///< device time of an eager step, back to back
   Time round_trip;                             ///< of the host's waiting for the device
   Time replay;                                 ///< of the graph, replays back to back
@@ -66,6 +72,7 @@ struct ProfileCuda::State {
 
   void find_ready_order();
   void mark_host();
+  void time_hooks();
   void time_held();
   void capture();
   LayerTimes profile_eager();
@@ -115,6 +122,39 @@ void ProfileCuda::State::mark_host() {
   scale_to(host, issue);
 }
 
+/// What each gradient's hook takes the host, as DDP has them: finding out whether a bucket is
+/// complete. (What a complete bucket costs is measured apart.) Steps with and without hooks take
+/// turns, the median of their differences counts; with several hooks on each gradient it stands out
+/// from how steps vary.
+void ProfileCuda::State::time_hooks() {
+  const auto issue_time = [this] {
+    worker.synchronize();
+    const std::int64_t begin = host_now();
+    step();
+    return host_now() - begin;
+  };
+  const std::size_t count = model.parameters().size();
+  std::vector<int> missing(count);
+  const auto ready = [&](int parameter) {
+    int& left = missing[static_cast<std::size_t>(parameter)];
+    LOCKSTEP_ASSERT(left > 0, "a gradient gets ready once a step");
+    --left;
+  };
+  std::vector<Time> differences;
+  for (int i = 0; i < kHookedSteps; ++i) {
+    const std::int64_t without = issue_time();
+    missing.assign(count, kHooksEach);
+    std::vector<std::unique_ptr<GradientHooks>> hooks;
+    for (int k = 0; k < kHooksEach; ++k) {
+      hooks.push_back(std::make_unique<GradientHooks>(model.parameters(), ready));
+    }
+    differences.push_back(Time::nanoseconds(issue_time() - without));
+  }
+  worker.synchronize();
+  const auto all = static_cast<std::int64_t>(count) * kHooksEach;
+  hook = Time::picoseconds(std::max<std::int64_t>(0, median_time(differences).ps() / all));
+}
+
 /// The quickest of several: a host that is disturbed while it queues leaves gaps, nothing else
 /// does.
 void ProfileCuda::State::time_held() {
@@ -148,18 +188,24 @@ void ProfileCuda::State::capture() {
   worker.synchronize();
 }
 
+void ProfileCuda::sample_steps() {
+  State& state = *state_;
+  const auto eager = [&] { state.step(); };
+  if (state.eager_steps.empty()) state.speed_index.before = reference_kernel_cuda();
+  const Time slice = Time::picoseconds(state.budget.ps() / 2);
+  const int count = steps_for(state.worker, slice, 8, 50, eager);
+  const std::vector<Time> steps = time_steps(state.worker, Sync::step, count, eager);
+  state.eager_steps.insert(state.eager_steps.end(), steps.begin(), steps.end());
+}
+
 void ProfileCuda::measure_undisturbed() {
   State& state = *state_;
   const GpuWorker& worker = state.worker;
-  const auto eager = [&] { state.step(); };
   worker.device.take_peak_bytes();
   worker.barrier();
-  state.speed_index.before = reference_kernel_cuda();
-  const int count = steps_for(worker, state.budget, 10, 100, eager);
-  state.eager_steps = time_steps(worker, Sync::step, count, eager);
-  state.peak = {worker.device.take_peak_bytes()};
-  worker.barrier();
   state.mark_host();
+  state.peak = Bytes{worker.device.take_peak_bytes()} - state.held_by_others;
+  state.time_hooks();
   state.time_held();
   state.round_trip = measure_round_trip();
   state.capture();
@@ -266,6 +312,7 @@ std::vector<ProfileSample> ProfileCuda::finish(int process, int beside) {
   const Time eager_gap = gap_of(fits ? state.held_step : state.replay, eager_work);
   fill_costs(samples[0].profile, eager_work, state.host, eager_gap);
   samples[0].profile.step_overhead.host += state.round_trip;
+  samples[0].profile.gradient_hook.host = state.hook;
   fill_costs(samples[1].profile, graph_work, {}, gap_of(state.replay, graph_work));
   // What a synchronised step takes beyond its device time: launching the graph, waking the host.
   samples[1].profile.step_overhead.host = std::max(Time(), samples[1].profile.step - state.replay);

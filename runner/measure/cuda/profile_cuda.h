@@ -23,8 +23,11 @@ class ProfileCuda {
               Time budget);
   ~ProfileCuda();
 
-  /// Call this for every profile of the process before the first finish(): once CUPTI has been on,
-  /// the host may stay slower. Workers call both together.
+  /// Times some synchronised eager steps. Hosts drift within seconds: called before and after each
+  /// run of this model, it sees the hosts that the runs see. Workers call it together.
+  void sample_steps();
+  /// Call this, after sample_steps, for every profile of the process before the first finish():
+  /// once CUPTI has been on, the host may stay slower. Workers call both together.
   void measure_undisturbed();
   /// The eager and the graph profile. `beside`: workers that measure at the same time.
   std::vector<ProfileSample> finish(int process, int beside);

@@ -58,6 +58,7 @@ class Training {
  public:
   Training(const GpuWorker& worker, const RunOptionsCuda& options)
       : worker_(worker),
+        held_by_others_{worker.device.allocated_bytes()},
         options_(options),
         model_(make_model(options.model, worker.device.torch(), options.seed)),
         strategy_(make_strategy(options.strategy, model_, worker.communicator, worker.device)),
@@ -109,7 +110,7 @@ class Training {
     rank.rank = worker_.rank();
     rank.device = worker_.device.name();
     rank.step = repeat.step.p50;
-    rank.peak = {worker_.device.take_peak_bytes()};
+    rank.peak = Bytes{worker_.device.take_peak_bytes()} - held_by_others_;
     run.repeats.push_back(std::move(repeat));
     run.ranks.push_back(std::move(rank));
     return run;
@@ -159,6 +160,7 @@ class Training {
   }
 
   GpuWorker worker_;
+  Bytes held_by_others_;  ///< memory, before this model was made
   RunOptionsCuda options_;
   Model model_;
   std::unique_ptr<Strategy> strategy_;

@@ -4,10 +4,13 @@
 #include <ATen/ops/randn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "runner/measure/cuda/gpu_info.h"
 #include "runner/measure/cuda/profile_cuda.h"
@@ -111,49 +114,69 @@ class VisitWorker {
     return fd != nullptr ? std::atoi(fd) : -1;
   }
 
-  StrategyOptions strategy() const {
-    StrategyOptions strategy;
-    strategy.kind = worker_.communicator ? "ddp" : "single";
-    return strategy;
+  /// `single` alone; with others, ddp, and per-parameter strategies where the number of workers is
+  /// a power of two: they show how a strategy scales, and device time is dear.
+  std::vector<StrategyOptions> strategies() const {
+    const bool alone = worker_.communicator == nullptr;
+    const bool all = std::has_single_bit(static_cast<unsigned>(worker_.size()));
+    std::vector<StrategyOptions> chosen;
+    for (const std::string& kind : options_.strategies) {
+      if ((kind == "single") != alone || (!alone && !all && kind != "ddp")) continue;
+      chosen.push_back(options_.buckets);
+      chosen.back().kind = kind;
+    }
+    return chosen;
   }
 
   void check_parities() {
     constexpr int kBatch = 8;
     const ExactArithmetic exact;
     for (const std::string& model : options_.models) {
-      say(fmt::format("parity of {}", model));
-      parities_[model] = check_parity(model, strategy(), kBatch, options_.seed,
-                                      *worker_.communicator, worker_.device);
-      if (!(parities_[model].relative_l2 <= kParityBound)) {
+      for (const StrategyOptions& strategy : strategies()) {
+        say(fmt::format("parity of {}, {}", model, strategy.kind));
+        const Parity parity = check_parity(model, strategy, kBatch, options_.seed,
+                                           *worker_.communicator, worker_.device);
+        parities_[{model, strategy.kind}] = parity;
+        if (parity.relative_l2 <= kParityBound) continue;
         attempt([&] {
-          throw RunError(
-              fmt::format("parity: ddp on {} GPUs trains {} away from one GPU by {:.1e} "
-                          "of a step; {:.0e} is allowed",
-                          worker_.size(), model, parities_[model].relative_l2, kParityBound));
+          throw RunError(fmt::format(
+              "parity: {} on {} GPUs trains {} away from one GPU by {:.1e} of a step; {:.0e} is "
+              "allowed",
+              strategy.kind, worker_.size(), model, parity.relative_l2, kParityBound));
         });
       }
     }
   }
 
-  /// The run and the profile of a configuration stand side by side: hosts drift within seconds.
+  /// The runs and the profile of a configuration take turns: hosts drift within seconds.
   void measure_configuration(const std::string& model, int batch) {
     say(fmt::format("{} at {}", model, batch));
+    auto profile = std::make_unique<ProfileCuda>(model, batch, options_.seed, worker_, block_);
+    profile->sample_steps();
+    for (const StrategyOptions& strategy : strategies()) {
+      attempt([&] { measure_runs(model, batch, strategy); });
+      profile->sample_steps();
+    }
+    profile->measure_undisturbed();
+    profiles_.push_back(std::move(profile));
+  }
+
+  void measure_runs(const std::string& model, int batch, const StrategyOptions& strategy) {
+    if (worker_.communicator != nullptr)
+      say(fmt::format("{} at {}, {}", model, batch, strategy.kind));
     RunOptionsCuda wanted;
     wanted.model = model;
     wanted.batch = batch;
-    wanted.strategy = strategy();
+    wanted.strategy = strategy;
     wanted.budget = block_;
     wanted.process = options_.repeat;
     wanted.seed = options_.seed;
     for (Run& run : measure_runs_cuda(worker_, wanted)) {
-      if (const auto found = parities_.find(model); found != parities_.end()) {
+      if (const auto found = parities_.find({model, strategy.kind}); found != parities_.end()) {
         run.parity = found->second;
       }
       runs_.push_back(std::move(run));
     }
-    profiles_.push_back(
-        std::make_unique<ProfileCuda>(model, batch, options_.seed, worker_, block_));
-    profiles_.back()->measure_undisturbed();
   }
 
   void measure_tables() {
@@ -161,23 +184,44 @@ class VisitWorker {
     if (worker_.communicator == nullptr) {
       if (options_.repeat > 0) return;
       measurement_.copies.push_back(measure_bucket_in_cuda(worker_.device));
+      measurement_.copies.push_back(measure_add_cuda(worker_.device));
       measurement_.launch_queue = measure_launch_queue();
       return;
     }
+    constexpr Bytes kLargest{128 * kMiB.count};
     for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::broadcast}) {
-      constexpr Bytes kLargest{128 * kMiB.count};
-      CollectiveSample sample;
-      sample.process = options_.repeat;
-      sample.speed_index.before = reference_kernel_cuda();
-      sample.table = measure_collective_cuda(*worker_.communicator, kind, doubling_sizes(kLargest));
-      sample.speed_index.after = reference_kernel_cuda();
-      if (worker_.rank() == 0) measurement_.collectives.push_back(std::move(sample));
-      progress_.beat();
+      add_tables([&] {
+        return std::vector{
+            measure_collective_cuda(*worker_.communicator, kind, doubling_sizes(kLargest))};
+      });
+    }
+    if (exchanges_with_root()) {
+      add_tables([&] {
+        return measure_root_collectives_cuda(*worker_.communicator, doubling_sizes(kLargestOfRoot));
+      });
     }
     for (InterferenceSample& sample :
          measure_interference_cuda(*worker_.communicator, worker_.device)) {
       measurement_.interference.push_back(std::move(sample));
     }
+  }
+
+  bool exchanges_with_root() const {
+    return std::ranges::any_of(
+        strategies(), [](const StrategyOptions& one) { return one.kind == "gather_scatter"; });
+  }
+
+  void add_tables(const std::function<std::vector<CollectiveTable>()>& measure) {
+    CollectiveSample sample;
+    sample.process = options_.repeat;
+    sample.speed_index.before = reference_kernel_cuda();
+    std::vector<CollectiveTable> tables = measure();
+    sample.speed_index.after = reference_kernel_cuda();
+    for (CollectiveTable& table : tables) {
+      sample.table = std::move(table);
+      if (worker_.rank() == 0) measurement_.collectives.push_back(sample);
+    }
+    progress_.beat();
   }
 
   /// Last, since CUPTI slows the host from its first use on.
@@ -209,7 +253,7 @@ class VisitWorker {
   int most_workers_;
   Time block_;
   Progress progress_;
-  std::map<std::string, Parity> parities_;
+  std::map<std::pair<std::string, std::string>, Parity> parities_;  ///< by model and strategy
   Measurement measurement_;
   std::vector<Run> runs_;
   std::vector<std::unique_ptr<ProfileCuda>> profiles_;
