@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
+#include "calibration/host_speeds.h"
 #include "calibration/profile_groups.h"
 #include "calibration/robust.h"
 #include "calibration/single_step.h"
@@ -94,23 +94,23 @@ Profile slowest_device(const SampleList& samples, const Speed& speed) {
                                    [](const Profile& p) { return lane_times(p).device; });
 }
 
-int ranks_in(const SampleList& samples) {
-  std::set<int> ranks;
-  for (const ProfileSample* sample : samples) ranks.insert(sample->rank);
-  return static_cast<int>(ranks.size());
-}
+/// The share of a step beyond which the host decides how long it is.
+constexpr double kHostBound = 0.9;
 
-/// Of the slowest of n processes, drawn at random from those seen: the median of that maximum lies
-/// where a share of 0.5^(1/n) is below. Which process the host is slow in is chance, other than
-/// which card is slow, so all of them tell about each.
-Time slowest_of(int n, const SampleList& samples, const Speed& speed) {
-  std::vector<Time> steps;
+/// How the hosts of the ranks differ. Where the host bounds the step, the step tells it best, since
+/// it is timed all along beside the runs; elsewhere what issuing a step takes.
+std::vector<double> host_of_rank(const SampleList& samples, bool host_bound) {
+  std::vector<HostTime> times;
   for (const ProfileSample* sample : samples) {
-    steps.push_back(speed.normalised(median_step(*sample), sample->speed_index));
+    times.push_back({.process = sample->process,
+                     .rank = sample->rank,
+                     .time = host_bound ? median_step(*sample) : lane_times(sample->profile).host});
   }
-  return quantile(std::move(steps), std::pow(0.5, 1.0 / n));
+  return hosts_of_ranks(times);
 }
 
+/// Layers on the device as the slowest card has them, on the host as they are in the median; how
+/// the hosts of the ranks differ stands apart.
 Profile on_gpus(const SampleList& samples, const Speed& speed) {
   std::vector<Profile> profiles;
   for (const ProfileSample* sample : samples) profiles.push_back(at_equal_speed(*sample, speed));
@@ -124,7 +124,9 @@ Profile on_gpus(const SampleList& samples, const Speed& speed) {
   profile.step_overhead.device = device.step_overhead.device;
   profile.gradient_hook.device = device.gradient_hook.device;
   profile.device = device.device;
-  profile.step = profile.graph ? device.step : slowest_of(ranks_in(samples), samples, speed);
+  const bool host_bound = lane_times(profile).host.seconds() >= kHostBound * profile.step.seconds();
+  if (!host_bound) profile.step = device.step;
+  if (!profile.graph) profile.host_of_rank = host_of_rank(samples, host_bound);
   return profile;
 }
 

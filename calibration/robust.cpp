@@ -34,16 +34,6 @@ Time lower_median(std::vector<Time> values) {
   return middle(values).first;
 }
 
-Time quantile(std::vector<Time> values, double share) {
-  LOCKSTEP_ASSERT(!values.empty() && share >= 0 && share <= 1, "a quantile of something");
-  std::ranges::sort(values);
-  const double place = share * static_cast<double>(values.size() - 1);
-  const auto low = static_cast<std::size_t>(place);
-  const std::size_t high = std::min(low + 1, values.size() - 1);
-  const double part = place - static_cast<double>(low);
-  return values[low] + Time::from_seconds((values[high] - values[low]).seconds() * part);
-}
-
 double pairwise_sigma(const std::vector<std::vector<double>>& groups) {
   constexpr double kNormal = 1.0483;  // 1 / (0.67449 * sqrt(2))
   std::vector<double> distances;

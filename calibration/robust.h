@@ -14,9 +14,6 @@ Time median(std::vector<Time> values);
 /// The smaller of the two in the middle: always one of the values.
 Time lower_median(std::vector<Time> values);
 
-/// Linear between the two nearest values; 0 <= share <= 1.
-Time quantile(std::vector<Time> values, double share);
-
 /// Standard deviation of few values in several groups with medians of their own: from the median
 /// distance of all pairs within a group (times 1.0483, exact for a normal distribution), which,
 /// other than the distance to a median of three, is not biased. Zero without a pair.

@@ -14,12 +14,12 @@ namespace lockstep {
 /// The question that a run on `platform` answered.
 Scenario scenario_of(const Run& run, const PlatformOptions& platform);
 
-/// Each run beside what the simulator says about it, in groups: `cpu`; on GPUs `graph`, and eager
-/// steps as `device_bound` and `host_bound`; of several hosts, `hosts`; `cpu_replay` and
-/// `hosts_replay` where workers waited instead of computing. Runs that failed or hold no repeat are
-/// left out. `platform` is where they ran; by default what a run says, else the calibrated host.
-/// `after_run`, if any, is called after each. Throws InputError where the calibration cannot
-/// answer.
+/// Each run beside what the simulator says about it, in groups: `cpu`; on GPUs of `single` and
+/// `ddp` `graph`, and eager steps as `device_bound` and `host_bound`, of the others
+/// `other_strategies`; of several hosts, `hosts`; `cpu_replay` and `hosts_replay` where workers
+/// waited instead of computing. Runs that failed or hold no repeat are left out. `platform` is
+/// where they ran; by default what a run says, else the calibrated host. `after_run`, if any, is
+/// called after each. Throws InputError where the calibration cannot answer.
 Validation validate(const Calibration& calibration, const std::vector<Run>& runs,
                     const PlatformOptions& platform = {},
                     const std::function<void()>& after_run = {});

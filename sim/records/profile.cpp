@@ -44,6 +44,8 @@ bool is_permutation(std::vector<int> orders) {
   return true;
 }
 
+constexpr double kLeastHost = 1e-3, kMostHost = 1e3;
+
 double total_ns(const Cost& cost) {
   return (cost.host.seconds() + cost.device.seconds()) * 1e9;
 }
@@ -107,6 +109,14 @@ void check_profile(const Profile& profile, const JsonPath& at) {
     backward.push_back(layer.backward_order);
     for (const Parameter& parameter : layer.parameters) ready.push_back(parameter.ready_order);
     sum_ns += total_ns(layer.forward) + total_ns(layer.backward);
+  }
+  for (std::size_t rank = 0; rank < profile.host_of_rank.size(); ++rank) {
+    const double factor = profile.host_of_rank[rank];
+    if (factor < kLeastHost || factor > kMostHost) {
+      at.child("host_of_rank")
+          .child(rank)
+          .fail(fmt::format("{} times the profile's", factor), "between 0.001 and 1000");
+    }
   }
   if (!is_permutation(backward)) {
     at.fail("the backward_order of its layers is not a permutation",

@@ -48,6 +48,9 @@ struct Profile {
       step_overhead;  ///< per step, outside layers and optimizer (zeroing gradients, synchronising)
   Cost
       gradient_hook;  ///< what a data-parallel strategy adds per parameter when a gradient is ready
+  /// Of the workers that computed beside each other, by rank: their host times relative to those
+  /// here. Empty: all alike.
+  std::vector<double> host_of_rank;
   Time input_load, input_copy;
   Bytes input_bytes;
   Bytes peak;

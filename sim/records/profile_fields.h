@@ -56,6 +56,7 @@ void describe_profile(Io& io, Described<Io, Profile>& profile, StructuresOrConst
   io.field("optimizer", profile.optimizer);
   io.field("step_overhead", profile.step_overhead);
   io.field("gradient_hook", profile.gradient_hook);
+  newer(io, "host_of_rank", [&] { io.field("host_of_rank", profile.host_of_rank); });
   io.group("input", [&](auto& inner) {
     inner.field("load_ns", profile.input_load);
     inner.field("copy_ns", profile.input_copy);

@@ -79,6 +79,14 @@ StepDelay delay_of(const Straggler& straggler) {
           .time = Time::picoseconds(multiply_divide(straggler.delay.ps(), kOne, by))};
 }
 
+/// How much slower the rank's host is than the profile's; beyond the ranks measured side by side,
+/// theirs repeat. Who works alone has a host as any other.
+Factor host_factor(const Profile& profile, int workers, int rank) {
+  const std::vector<double>& hosts = profile.host_of_rank;
+  if (workers == 1 || hosts.empty()) return {};
+  return Factor::of(hosts[static_cast<std::size_t>(rank) % hosts.size()]);
+}
+
 /// Adds the profile of each rank to the workload, unless a rank before it has the same.
 class ProfileList {
  public:
@@ -99,12 +107,14 @@ class ProfileList {
     const auto [entry, added] =
         known_.emplace(key, static_cast<std::uint32_t>(workload.profiles.size()));
     workload.profile_of_worker.push_back(entry->second);
+    if (added) {
+      workload.profiles.push_back(chosen(key));
+      workload.delays.push_back(delayed ? delay_of(*straggler) : StepDelay{});
+      if (key.root) workload.root_profile = entry->second;
+    }
     const Factor slowdown = straggler != nullptr ? straggler->slowdown : Factor{};
-    point_.slowdowns.push_back({.host = slowdown, .device = slowdown});
-    if (!added) return;
-    workload.profiles.push_back(chosen(key));
-    workload.delays.push_back(delayed ? delay_of(*straggler) : StepDelay{});
-    if (key.root) workload.root_profile = entry->second;
+    const Factor host = host_factor(workload.profiles[entry->second], point_.workers, rank);
+    point_.slowdowns.push_back({.host = slowdown * host, .device = slowdown});
   }
 
  private:

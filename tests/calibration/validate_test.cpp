@@ -102,6 +102,19 @@ TEST_CASE("what cannot be predicted names its run") {
                     StartsWith("run tiny-2: its steps take no time"));
 }
 
+TEST_CASE("on GPUs strategies without buckets are a group of their own") {
+  Calibration calibration = cpu_calibration();
+  calibration.origin.machine.gpus.resize(2);
+  Run run = run_of(2, {350});
+  run.strategy.kind = "all_reduce";
+  Run graph = run_of(2, {350});
+  graph.graph = true;
+  const Validation validation = validate(calibration, {run, graph});
+  REQUIRE(validation.groups.size() == 2);
+  CHECK(validation.groups[0].name == "graph");
+  CHECK(validation.groups[1].name == "other_strategies");
+}
+
 TEST_CASE("a run that failed is not compared") {
   Run failed = run_of(2, {350});
   failed.failure = Failure{1, "killed", 3};

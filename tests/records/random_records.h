@@ -94,6 +94,7 @@ class RandomRecords {
     out.optimizer = cost();
     out.step_overhead = cost();
     out.gradient_hook = cost();
+    for (int rank = count(0, 4); rank > 0; --rank) out.host_of_rank.push_back(count(1, 100) / 16.0);
     out.input_load = time();
     out.input_copy = time();
     out.input_bytes = bytes();

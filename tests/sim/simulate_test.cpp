@@ -427,5 +427,26 @@ TEST_CASE("copies to the device come from their table where the profile has none
   CHECK(simulate(scenario, calibration).points[0].step.p50 == us(900));
 }
 
+TEST_CASE("several workers go at the pace of the slowest host", "[simulate]") {
+  // 1000 us of the host to launch anything. Rank 1's host takes twice as long: four launches of
+  // 2000 us, the last backward's 200 us on the device, until 8200 us. Two all-reduces of 20 us and
+  // 4 MiB at 100 ps a byte (439.43 us each) end at 9078.86, while the host launches them (2 x 20
+  // us) and the optimizer, until 10040 us. That runs for 50 us: 10090 us. Alone a host is as fast
+  // as the profile says: 5 x 1000 + 50 us.
+  Calibration calibration = gpu_calibration();
+  for (Profile& profile : calibration.profiles) {
+    for (Layer& layer : profile.layers) layer.forward.host = layer.backward.host = us(1000);
+    profile.optimizer.host = us(1000);
+    profile.host_of_rank = {0.5, 2};
+  }
+  Scenario scenario = small_scenario();
+  scenario.workers = {1, 2, 3};
+  scenario.strategy.kind = "all_reduce";
+  const Prediction prediction = simulate(scenario, calibration);
+  CHECK(prediction.points.at(0).step.p50 == us(5050));
+  CHECK(prediction.points.at(1).step.p50 == us(10090));
+  CHECK(prediction.points.at(2).step.p50 == us(10090));  // ranks 0 and 2 have the same host
+}
+
 }  // namespace
 }  // namespace lockstep
