@@ -23,6 +23,7 @@
 #include <gloo/scatter.h>
 #include <gloo/transport/tcp/device.h>
 
+#include "runner/communicators/lost_peers.h"
 #include "runner/measure/clock.h"
 #include "sim/core/error.h"
 
@@ -227,7 +228,7 @@ void GlooCommunicator::work() {
       run(operation);
     } catch (const std::exception& error) {
       failure = std::make_exception_ptr(
-          RunError(fmt::format("rank {} lost the others: {}", rank(), error.what())));
+          LostPeers(fmt::format("rank {} lost the others: {}", rank(), error.what())));
     }
     const Moment done = host_now();
     lock.lock();
@@ -336,7 +337,7 @@ std::unique_ptr<Communicator> make_gloo(const WorkerEnvironment& environment, in
   } catch (const RunError&) {
     throw;
   } catch (const std::exception& error) {
-    throw RunError(
+    throw LostPeers(
         fmt::format("rank {} cannot connect to the others: {}", environment.rank, error.what()));
   }
 }

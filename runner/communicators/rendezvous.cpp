@@ -9,10 +9,13 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include "runner/communicators/lost_peers.h"
 #include "sim/core/error.h"
 
 namespace lockstep::runner {
@@ -85,7 +88,7 @@ class TcpStore final : public Store {
       const std::vector<std::uint8_t> value = store_->get(key);
       return {value.begin(), value.end()};
     } catch (const std::exception&) {
-      throw RunError(
+      throw LostPeers(
           fmt::format("waited {} s for another worker ({})", timeout.count() / 1000, key));
     }
   }
@@ -147,11 +150,16 @@ int listen_on(const std::string& address, int& port) {
   return fd;
 }
 
+bool torchrun_serves_store() {
+  const char* says = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
+  return says != nullptr && std::string_view(says) == "True";
+}
+
 std::shared_ptr<Store> meet(const WorkerEnvironment& environment,
                             std::chrono::milliseconds timeout) {
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(environment.master_port);
-  options.isServer = environment.rank == 0;
+  options.isServer = environment.rank == 0 && !torchrun_serves_store();
   options.numWorkers = static_cast<std::size_t>(environment.world_size);
   options.timeout = timeout;
   if (options.isServer) {
@@ -165,9 +173,9 @@ std::shared_ptr<Store> meet(const WorkerEnvironment& environment,
     return std::make_shared<TcpStore>(environment.master_address, options);
   } catch (const std::exception& error) {
     const std::string_view what = error.what();
-    throw RunError(fmt::format("the workers do not meet at {}:{} within {} s: {}",
-                               environment.master_address, environment.master_port,
-                               timeout.count() / 1000, what.substr(0, what.find('\n'))));
+    throw LostPeers(fmt::format("the workers do not meet at {}:{} within {} s: {}",
+                                environment.master_address, environment.master_port,
+                                timeout.count() / 1000, what.substr(0, what.find('\n'))));
   }
 }
 

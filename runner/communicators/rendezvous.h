@@ -42,7 +42,10 @@ class Store {
 /// the reason where that cannot be.
 int listen_on(const std::string& address, int& port);
 
-/// LibTorch's TCPStore, served by rank 0. Waits for everyone.
+/// torchrun says that it serves the store itself (TORCHELASTIC_USE_AGENT_STORE).
+bool torchrun_serves_store();
+
+/// LibTorch's TCPStore, served by rank 0 or by torchrun. Waits for everyone.
 std::shared_ptr<Store> meet(const WorkerEnvironment& environment,
                             std::chrono::milliseconds timeout = std::chrono::seconds(60));
 

@@ -7,6 +7,7 @@
 
 #include "runner/measure/bench.h"
 #include "runner/measure/clock.h"
+#include "runner/measure/estimate.h"
 #include "runner/measure/series.h"
 #include "runner/measure/statistics.h"
 #include "runner/measure/trace.h"
@@ -15,8 +16,6 @@ namespace lockstep::runner {
 
 namespace {
 
-constexpr Moment kBlock = 400'000'000;  // ns of steps between two looks at the machine's speed
-constexpr int kMostPerBlock = 12;
 constexpr int kWarmup = 3;  // the third step of DDP is the first steady one
 
 /// A strategy of all workers together.
@@ -170,8 +169,8 @@ void Measuring::warm_up() {
     for (Shared& shared : shared_) shared.bench->timed_step();
     worker_.progress.beat();
   }
-  const auto fitting = std::clamp<Moment>(kBlock / std::max<Moment>(step, 1), 1, kMostPerBlock);
-  per_block_ = static_cast<int>(worker_.agree(std::min<Moment>(fitting, worker_.options.steps)));
+  const int fitting = steps_per_block(Time::nanoseconds(step), worker_.options.steps);
+  per_block_ = static_cast<int>(worker_.agree(fitting));
 }
 
 void Measuring::run() {

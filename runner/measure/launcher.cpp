@@ -13,7 +13,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <thread>
@@ -63,7 +65,10 @@ struct Child {
   std::string unread;  ///< of a line that is not complete
   std::string run;     ///< it says it is at
   std::int64_t beats = 0;
+  std::string failure;        ///< as it says itself
+  bool lost = false;          ///< it says that it lost others
   std::optional<int> status;  ///< of waitpid, once it has ended
+  std::optional<Clock::time_point> stopped_since;
 };
 
 std::vector<std::string> environment_of(int rank, int workers, int port, int listen_fd,
@@ -139,6 +144,11 @@ bool read_progress(Child& child) {
   for (std::size_t end = 0; (end = child.unread.find('\n')) != std::string::npos;) {
     const std::string line = child.unread.substr(0, end);
     child.unread.erase(0, end + 1);
+    if (line.starts_with('!') || line.starts_with('?')) {
+      child.lost = line.front() == '?';
+      child.failure = line.substr(1);
+      continue;
+    }
     const auto bar = line.find('|');
     if (bar == std::string::npos) {
       ++child.beats;
@@ -148,6 +158,21 @@ bool read_progress(Child& child) {
     if (child.rank == 0) show_progress(line.substr(bar + 1));
   }
   return moved;
+}
+
+/// Of all threads of a process, one letter each, as in ps.
+std::string states_of(pid_t pid) {
+  std::string states;
+  std::error_code error;
+  const std::filesystem::directory_iterator threads(fmt::format("/proc/{}/task", pid), error);
+  if (error) return states;
+  for (const auto& thread : threads) {
+    std::ifstream file(thread.path() / "stat");
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    const auto end = text.rfind(')');
+    if (end != std::string::npos && end + 2 < text.size()) states += text[end + 2];
+  }
+  return states;
 }
 
 class Workers {
@@ -168,18 +193,30 @@ class Workers {
   }
 
   LaunchResult wait() {
+    const std::chrono::seconds silence(launch_.silence_seconds);
     auto last_move = Clock::now();
+    auto last_word = last_move;
+    auto last_look = last_move;
     for (;;) {
-      if (poll_progress()) last_move = Clock::now();
+      const bool word = poll_progress();
       reap();
+      const auto now = Clock::now();
+      if (word) last_move = last_word = now;
       if (interrupted != 0) return finish(ended(true, -1));
       if (std::ranges::any_of(children_, failed)) return finish(culprit());
       if (std::ranges::all_of(children_, [](const Child& c) { return c.status.has_value(); })) {
         return {};
       }
-      if (Clock::now() - last_move > std::chrono::seconds(launch_.silence_seconds)) {
-        return finish(silent());
-      }
+      if (now - last_look < 1s) continue;
+      // A launcher that was stopped itself, by Ctrl-Z, knows nothing of the time since.
+      if (now - last_look > 5s) last_move = last_word = now;
+      last_look = now;
+      if (look_at_states(now) && launch_.busy_is_alive) last_move = now;
+      if (const Child* child = stopped_for(now, silence)) return finish(hung(*child, silence));
+      // A step may take longer than the silence, and a crowded machine may give no core to it. Who
+      // computes in silence ten times as long hangs all the same.
+      if (now - last_move > silence) return finish(hung(least_far(), silence));
+      if (now - last_word > 10 * silence) return finish(hung(least_far(), 10 * silence));
     }
   }
 
@@ -212,38 +249,66 @@ class Workers {
     }
   }
 
-  /// The death of one makes others fail, by losing it: who was killed comes first.
+  /// The death of one makes others fail, by losing it: who was killed comes first, then who failed
+  /// by itself. Losing it may take less time than saying why.
   LaunchResult culprit() {
-    std::this_thread::sleep_for(300ms);
-    reap();
-    const auto killed = std::ranges::find_if(
-        children_, [](const Child& c) { return c.status && WIFSIGNALED(*c.status); });
-    const auto other = std::ranges::find_if(children_, failed);
-    const Child& child = killed != children_.end() ? *killed : *other;
+    const auto find = [this](auto what) { return std::ranges::find_if(children_, what); };
+    auto found = children_.end();
+    for (int i = 0; i < 10 && found == children_.end(); ++i) {
+      std::this_thread::sleep_for(300ms);
+      reap();
+      poll_progress();
+      found = find([](const Child& c) { return c.status && WIFSIGNALED(*c.status); });
+      if (found == children_.end()) {
+        found = find([](const Child& c) { return failed(c) && !c.lost; });
+      }
+    }
+    if (found == children_.end()) found = find(failed);
+    const Child& child = *found;
     LaunchResult result = ended(false, child.rank, child.run);
     if (WIFSIGNALED(*child.status)) {
       const int signal = WTERMSIG(*child.status);
       result.what = fmt::format("was killed by signal {} ({})", signal, strsignal(signal));
-    } else {
-      result.exit_code = WEXITSTATUS(*child.status);
-      result.what = fmt::format("ended with exit code {}", result.exit_code);
+      return result;
     }
+    result.exit_code = WEXITSTATUS(*child.status);
+    result.says = child.failure;
+    result.what = child.failure.empty() ? fmt::format("ended with exit code {}", result.exit_code)
+                                        : "failed: " + child.failure;
     return result;
   }
 
-  static bool stopped(const Child& child) {
-    std::ifstream file(fmt::format("/proc/{}/stat", child.pid));
-    const std::string text((std::istreambuf_iterator<char>(file)), {});
-    const auto end = text.rfind(')');
-    return end != std::string::npos && end + 2 < text.size() && text[end + 2] == 'T';
+  /// Notes who is stopped; whether anybody else runs, or would if a core were free.
+  bool look_at_states(Clock::time_point now) {
+    bool runs = false;
+    for (Child& child : children_) {
+      if (child.status) continue;
+      const std::string states = states_of(child.pid);
+      const bool stopped = !states.empty() && states.find_first_not_of("Tt") == std::string::npos;
+      if (!stopped) {
+        child.stopped_since.reset();
+      } else if (!child.stopped_since) {
+        child.stopped_since = now;
+      }
+      runs = runs || states.find_first_of("RD") != std::string::npos;
+    }
+    return runs;
   }
 
-  /// Everybody waits for the one that hangs: it is stopped, or has come less far than the others.
-  LaunchResult silent() {
-    auto child = std::ranges::find_if(children_, stopped);
-    if (child == children_.end()) child = std::ranges::min_element(children_, {}, &Child::beats);
-    LaunchResult result = ended(false, child->rank, child->run);
-    result.what = fmt::format("has not moved for {} s", launch_.silence_seconds);
+  const Child* stopped_for(Clock::time_point now, Clock::duration time) const {
+    const auto found = std::ranges::find_if(children_, [&](const Child& c) {
+      return !c.status && c.stopped_since && now - *c.stopped_since >= time;
+    });
+    return found == children_.end() ? nullptr : &*found;
+  }
+
+  /// Everybody waits for the one that hangs, and has come further.
+  const Child& least_far() const { return *std::ranges::min_element(children_, {}, &Child::beats); }
+
+  LaunchResult hung(const Child& child, std::chrono::seconds time) {
+    LaunchResult result = ended(false, child.rank, child.run);
+    result.what = fmt::format("has not moved for {} s{}", time.count(),
+                              child.stopped_since ? " (it is stopped)" : "");
     return result;
   }
 

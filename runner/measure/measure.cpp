@@ -3,18 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 
+#include "runner/communicators/lost_peers.h"
 #include "runner/communicators/rendezvous.h"
 #include "runner/data/dataset.h"
 #include "runner/data/loader.h"
+#include "runner/measure/closing.h"
 #include "runner/measure/launcher.h"
 #include "runner/measure/origin.h"
-#include "runner/measure/parts_folder.h"
-#include "runner/measure/results.h"
+#include "runner/measure/progress.h"
 #include "runner/measure/straggler.h"
 #include "runner/measure/visit.h"
+#include "runner/measure/visit_folder.h"
 #include "runner/measure/worker.h"
 #include "runner/models/zoo.h"
 #include "sim/core/error.h"
@@ -23,66 +25,6 @@
 namespace lockstep::runner {
 
 namespace {
-
-namespace fs = std::filesystem;
-
-void prepare_folder(const std::string& out) {
-  std::error_code error;
-  fs::create_directories(out, error);
-  if (error) throw InputError({.file = out}, "--out", error.message());
-  remove_own_parts(out);
-}
-
-std::string visit_id(const MeasureOptions& options) {
-  return options.visit.empty() ? "visit-" + utc_now(/*compact=*/true) : options.visit;
-}
-
-void print_collectives(const Measurement& measurement) {
-  fmt::print("{:<12} {:>2}  {:>12}  {:>12}\n", "collective", "n", "bytes", "time (p50)");
-  for (const CollectiveSample& sample : measurement.collectives) {
-    for (const CollectivePoint& point : sample.table.points) {
-      fmt::print("{:<12} {:>2}  {:>12}  {:>12}\n", sample.table.collective, sample.table.workers,
-                 to_string(point.bytes), to_string(point.p50));
-    }
-  }
-}
-
-void print_runs(const std::vector<Run>& runs) {
-  fmt::print("{:<14} {:>6} {:<14} {:>2}  {:>10}  {:>8}  {}\n", "model", "batch", "strategy", "n",
-             "step (p50)", "repeats", "parity");
-  for (const Run& run : runs) {
-    std::vector<Time> steps;
-    for (const RunRepeat& repeat : run.repeats) steps.push_back(repeat.step.p50);
-    if (steps.empty()) continue;
-    std::ranges::sort(steps);
-    const std::string parity = run.compute == Compute::replay ? "replayed"
-                               : run.parity ? fmt::format("{:.1e}", run.parity->relative_l2)
-                                            : "-";
-    fmt::print("{:<14} {:>6} {:<14} {:>2}  {:>7.2f} ms  {:>8}  {}\n", run.model,
-               run.batch_per_worker, run.strategy.kind, run.workers, steps[steps.size() / 2].ms(),
-               steps.size(), parity);
-  }
-}
-
-/// A table of what was measured, and what to do with it.
-void print_summary(const Part& whole, const MeasureOptions& options) {
-  const std::string& out = options.out;
-  if (options.only_collectives) {
-    print_collectives(whole.measurement);
-    fmt::print("\nWritten: {}/measurement.json\n", out);
-    fmt::print("Next: lockstep calibrate PROFILES.json {}/measurement.json -o calibration.json\n",
-               out);
-    return;
-  }
-  print_runs(whole.runs);
-  if (!options.calibration.empty()) {
-    fmt::print("\nWritten: {}/runs.json\n", out);
-    fmt::print("Next: lockstep validate {} {}/runs.json\n", options.calibration, out);
-    return;
-  }
-  fmt::print("\nWritten: {}/measurement.json, {}/runs.json\n", out, out);
-  fmt::print("Next: lockstep calibrate {}/measurement.json -o calibration.json\n", out);
-}
 
 /// What the workers would find out together is said once, before they start.
 void check_files(const MeasureOptions& options) {
@@ -109,45 +51,114 @@ void check_files(const MeasureOptions& options) {
   }
 }
 
-/// Notes the failure in the run that was under way, if it had been saved before.
-void note_failure(Part& whole, const LaunchResult& result) {
-  const auto run = std::ranges::find(whole.runs, result.run, &Run::id);
-  if (run == whole.runs.end()) return;
-  int steps = 0;
-  for (const RunRepeat& repeat : run->repeats) steps += repeat.steps;
-  run->failure = Failure{.rank = result.rank, .what = result.what, .after_steps = steps};
+LaunchResult launch_repeat(const MeasureOptions& options, std::vector<std::string> arguments,
+                           int repeat, const std::string& visit) {
+  arguments.insert(arguments.end(), {"--repeat", std::to_string(repeat), "--visit", visit});
+  return launch_workers({.arguments = std::move(arguments),
+                         .workers = options.workers,
+                         .silence_seconds = options.silence_seconds});
+}
+
+/// Says what the workers did not take.
+bool refused(const LaunchResult& result) {
+  if (result.exit_code != static_cast<int>(ExitCode::bad_input)) return false;
+  std::fprintf(stderr, "lockstep-measure: %s\n", result.says.c_str());
+  return true;
+}
+
+[[noreturn]] void throw_failure(const LaunchResult& result, const std::string& kept) {
+  if (result.interrupted) throw RunError("interrupted; " + kept);
+  throw RunError(
+      fmt::format("rank {} {}; all workers were stopped; {}", result.rank, result.what, kept));
+}
+
+/// Says it from an earlier visit with the same flags, or from quick timings by workers.
+ExitCode dry_run(const MeasureOptions& options, const std::vector<std::string>& arguments) {
+  const auto before = visit_in(options.out);
+  if (before && before->finished && difference(before->settings, options.settings).empty()) {
+    print_plan(*before, options, /*earlier=*/true);
+    return ExitCode::done;
+  }
+  const LaunchResult result = launch_repeat(options, arguments, 0, "dry-run");
+  if (refused(result)) return ExitCode::bad_input;
+  if (result.interrupted || result.rank >= 0) throw_failure(result, "nothing was written");
+  return ExitCode::done;
 }
 
 ExitCode launch_all(const MeasureOptions& options, const std::vector<std::string>& arguments) {
   check_files(options);
-  prepare_folder(options.out);
-  const std::string visit = visit_id(options);
-  LaunchResult result;
-  for (int repeat = 0; repeat < options.repeats; ++repeat) {
-    Launch launch{.arguments = arguments,
-                  .workers = options.workers,
-                  .silence_seconds = options.silence_seconds};
-    for (const std::string& word :
-         {std::string("--repeat"), std::to_string(repeat), std::string("--visit"), visit}) {
-      launch.arguments.push_back(word);
+  if (options.dry_run) return dry_run(options, arguments);
+  VisitRecord record = open_visit(options);
+  if (record.finished) {
+    fmt::print("{} is complete: nothing is left to measure.\n", options.out);
+    flush_screen();
+    return ExitCode::done;
+  }
+  for (int repeat = 0; repeat < record.repeats; ++repeat) {
+    if (record.has_all(repeat)) continue;
+    const LaunchResult result = launch_repeat(options, arguments, repeat, record.id);
+    if (refused(result)) {
+      if (!options.resume) forget_visit(options.out);
+      return ExitCode::bad_input;
     }
-    result = launch_workers(launch);
-    if (result.interrupted || result.rank >= 0) break;
+    if (result.interrupted || result.rank >= 0) {
+      throw_failure(result, keep_visit(options, options.workers, result, arguments));
+    }
+    record = read_visit(visit_file(options.out));
   }
-  Part whole = merge_parts(options.out);
-  const bool kept = !whole.measurement.id.empty();
-  if (result.rank >= 0) note_failure(whole, result);
-  if (kept) write_results(whole, options.out);
-  const std::string rest =
-      kept ? fmt::format("what was measured before is in {}", options.out) : "nothing was measured";
-  if (result.exit_code == static_cast<int>(ExitCode::bad_input)) return ExitCode::bad_input;
-  if (result.rank >= 0) {
-    throw RunError(
-        fmt::format("rank {} {}; the others were stopped; {}", result.rank, result.what, rest));
-  }
-  if (result.interrupted) throw RunError("interrupted; " + rest);
-  print_summary(whole, options);
+  finish_visit(record, options, options.workers);
   return ExitCode::done;
+}
+
+/// LibTorch adds the stack.
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+/// The part of one worker that somebody else started: torchrun, mpirun, srun.
+ExitCode measure_alone(const MeasureOptions& options, const WorkerEnvironment& environment,
+                       const std::vector<std::string>& arguments) {
+  const bool first = environment.rank == 0;
+  MeasureOptions mine = options;
+  mine.repeats = 1;
+  VisitRecord record;
+  if (first && !mine.dry_run) record = open_visit(mine);
+  mine.visit = record.id.empty() ? "visit-" + utc_now(/*compact=*/true) : record.id;
+  const auto kept = [&](const std::string& why) {
+    if (!first || mine.dry_run) return why;
+    return fmt::format("{}; {}", why, keep_visit(mine, environment.world_size, {}, arguments));
+  };
+  try {
+    run_worker(mine, environment, [&](const std::string& why) {
+      std::fprintf(stderr, "lockstep-measure: %s\n", kept(why).c_str());
+      std::_Exit(static_cast<int>(ExitCode::run_failed));
+    });
+  } catch (const InputError&) {
+    if (!first) return ExitCode::bad_input;  // all workers were given the same; one of them says it
+    if (!mine.dry_run && !mine.resume) forget_visit(mine.out);
+    throw;
+  } catch (const std::exception& error) {
+    throw RunError(kept(first_line(error.what())));
+  }
+  if (!first || mine.dry_run) return ExitCode::done;
+  finish_visit(read_visit(visit_file(mine.out)), mine, environment.world_size);
+  return ExitCode::done;
+}
+
+/// The part of one worker that a launcher of ours started: it says what is wrong, not the worker.
+ExitCode measure_launched(const MeasureOptions& options, const WorkerEnvironment& environment) {
+  try {
+    run_worker(options, environment);
+    return ExitCode::done;
+  } catch (const InputError& error) {
+    report_failure(progress_fd(), /*lost=*/false, error.what());
+    return ExitCode::bad_input;
+  } catch (const LostPeers& error) {
+    report_failure(progress_fd(), /*lost=*/true, error.what());
+  } catch (const std::exception& error) {
+    report_failure(progress_fd(), /*lost=*/false, error.what());
+  }
+  return ExitCode::run_failed;
 }
 
 }  // namespace
@@ -156,23 +167,8 @@ ExitCode measure(const MeasureOptions& options, const std::vector<std::string>& 
   const auto environment = worker_environment([](const char* name) { return std::getenv(name); },
                                               !options.visit.empty());
   if (!environment) return launch_all(options, arguments);
-  const bool alone = options.visit.empty();  // torchrun or the like started us, not a launcher
-  MeasureOptions mine = options;
-  mine.visit = visit_id(options);
-  if (alone) mine.repeats = 1;
-  if (alone && environment->rank == 0) prepare_folder(options.out);
-  try {
-    run_worker(mine, *environment);
-  } catch (const InputError&) {
-    if (environment->rank == 0) throw;
-    return ExitCode::bad_input;  // all workers were given the same; one of them says it
-  }
-  if (alone && environment->rank == 0) {
-    const Part whole = merge_parts(options.out);
-    write_results(whole, options.out);
-    print_summary(whole, options);
-  }
-  return ExitCode::done;
+  if (options.visit.empty()) return measure_alone(options, *environment, arguments);
+  return measure_launched(options, *environment);
 }
 
 }  // namespace lockstep::runner

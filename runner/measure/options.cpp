@@ -4,10 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
+#include <string_view>
 
 #include "runner/measure/straggler.h"
 #include "runner/models/zoo.h"
@@ -25,22 +27,22 @@ constexpr const char* kExample =
     "Under torchrun, mpirun or srun every worker runs the same command; RANK, WORLD_SIZE,\n"
     "MASTER_ADDR and MASTER_PORT are read.";
 
-/// `--demo` is a set of values, which other flags may still change.
-void take_demo_values(MeasureOptions& options) {
-  options.models = {"small_cnn", "vgg11"};
-  options.batches = {16, 32};
-  options.steps = 20;
-  options.budget_seconds = 165;
-}
-
 /// What has to be turned into something else than CLI11 gives.
 struct Words {
   std::string bucket_cap = "25MiB", first_bucket_cap = "1MiB";
   std::string compute = "real";
   bool no_batch_norm = false;
   std::vector<std::string> stragglers, slow_links;
-  std::string link;
+  std::string link, budget;
 };
+
+/// `--demo` is a set of values, which other flags may still change.
+void take_demo_values(MeasureOptions& options, Words& words) {
+  options.models = {"small_cnn", "vgg11"};
+  options.batches = {16, 32};
+  options.steps = 20;
+  words.budget = "165s";
+}
 
 Bytes cap_of(const std::string& flag, const std::string& text) {
   try {
@@ -60,6 +62,16 @@ Bandwidth link_of(const std::string& flag, const std::string& text) {
     throw InputError({}, flag, error.what(), "as in 1Gbit/s");
   }
   throw InputError({}, flag, "a link carries something", "as in 1Gbit/s");
+}
+
+Time budget_of(const std::string& text) {
+  try {
+    const Time budget = parse_time(text);
+    if (budget > Time{}) return budget;
+  } catch (const std::invalid_argument& error) {
+    throw InputError({}, "--budget", error.what(), "as in 2min");
+  }
+  throw InputError({}, "--budget", "nothing takes no time", "as in 2min");
 }
 
 /// "1=200Mbit/s"
@@ -88,6 +100,11 @@ void check_across(const MeasureOptions& options) {
     }
   }
   const bool cuda = options.device == "cuda";
+  if (cuda && options.dry_run) refuse("--dry-run", "is for --device cpu");
+  if (cuda && options.resume) refuse("--resume", "is for --device cpu");
+  if (cuda && options.budget > Time{}) {
+    refuse("--budget", "is for --device cpu", "on GPUs --block and --repeats say how long");
+  }
   if (cuda && replayed) refuse("--compute", "a replay waits on cores", "--device cpu");
   if (cuda && options.only_collectives) refuse("--collectives", "measures between cores");
   if (cuda && !options.stragglers.empty()) refuse("--straggler", "slows workers on cores only");
@@ -110,6 +127,7 @@ void check_across(const MeasureOptions& options) {
 void take_words(const Words& words, MeasureOptions& options) {
   options.buckets.bucket_cap = cap_of("--bucket-cap", words.bucket_cap);
   options.buckets.first_bucket_cap = cap_of("--first-bucket-cap", words.first_bucket_cap);
+  if (!words.budget.empty()) options.budget = budget_of(words.budget);
   if (!words.link.empty()) options.link = link_of("--link", words.link);
   for (const std::string& text : words.slow_links) {
     options.slow_links.push_back(slow_link_of(text));
@@ -179,7 +197,7 @@ void add_how(CLI::App& app, MeasureOptions& options, Words& words) {
       ->type_name("HOST=RATE");
 }
 
-void add_where_and_how_long(CLI::App& app, MeasureOptions& options) {
+void add_where_and_how_long(CLI::App& app, MeasureOptions& options, Words& words) {
   app.add_option("--device", options.device, "of cpu, cuda (one worker per GPU, 1 .. --workers)")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
@@ -196,18 +214,41 @@ void add_where_and_how_long(CLI::App& app, MeasureOptions& options) {
   app.add_option("--repeats", options.repeats, "times that the workers are started anew")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--budget", options.budget_seconds, "seconds in all (0: as long as it takes)")
-      ->check(CLI::Range(0, 1 << 20))
+  app.add_option("--budget", words.budget,
+                 "time in all, as in 2min: fewer steps and repeats where it holds no more")
+      ->type_name("TIME")
       ->capture_default_str();
   app.add_option("--silence", options.silence_seconds,
-                 "seconds without progress after which workers are taken to hang")
+                 "seconds after which a worker that does nothing is taken to hang")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   app.add_option("-o,--out", options.out, "folder for what is measured")->capture_default_str();
   app.add_option("--block", options.block_ms, "milliseconds of steps in a timed block on GPUs")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
+  app.add_flag("--dry-run", options.dry_run, "say what would be measured and how long it takes");
+  app.add_flag("--resume", options.resume, "go on with the unfinished measurement in --out");
   app.add_flag("--verbose", options.verbose, "say each thing that is measured, on stderr");
+}
+
+/// The value of each flag that decides what is measured, as it was given or by default. A path
+/// counts by its last part: folders move.
+std::map<std::string, std::string> settings_of(const CLI::App& app) {
+  constexpr auto kNoSettings =
+      std::to_array<std::string_view>({"help", "version", "demo", "out", "verbose", "silence",
+                                       "data-dir", "dry-run", "resume", "repeat", "visit"});
+  std::map<std::string, std::string> settings;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty()) continue;
+    const std::string name = option->get_lnames().front();
+    if (std::ranges::find(kNoSettings, std::string_view(name)) != kNoSettings.end()) continue;
+    std::string value = option->get_default_str();
+    if (option->count() > 0) value = fmt::format("{}", fmt::join(option->results(), ","));
+    if (value.starts_with("[") && value.ends_with("]")) value = value.substr(1, value.size() - 2);
+    if (name == "calibration") value = std::filesystem::path(value).filename().string();
+    if (!value.empty()) settings[name] = value;
+  }
+  return settings;
 }
 
 /// A record tells what was run, not where somebody keeps files, nor what the launcher added.
@@ -217,6 +258,8 @@ std::string command_of(int argc, const char* const* argv) {
     const std::string word = argv[i];
     if (word == "--repeat" || word == "--visit") {
       ++i;
+    } else if (word == "--resume") {
+      continue;
     } else if (word.starts_with("/")) {
       command += " " + std::filesystem::path(word).filename().string();
     } else {
@@ -231,7 +274,7 @@ std::string command_of(int argc, const char* const* argv) {
 MeasureOptions parse_options(int argc, const char* const* argv) {
   MeasureOptions options;
   Words words;
-  if (asks_for_demo(argc, argv)) take_demo_values(options);
+  if (asks_for_demo(argc, argv)) take_demo_values(options, words);
   bool demo = false;
   CLI::App app{"Measures this machine for lockstep: profiles by layer, collectives, real runs.",
                "lockstep-measure"};
@@ -240,7 +283,7 @@ MeasureOptions parse_options(int argc, const char* const* argv) {
   app.add_flag("--demo", demo, "small_cnn and vgg11 at batch 16 and 32, at most three minutes");
   add_what(app, options, words);
   add_how(app, options, words);
-  add_where_and_how_long(app, options);
+  add_where_and_how_long(app, options, words);
   app.add_option("--repeat", options.repeat)->group("");
   app.add_option("--visit", options.visit)->group("");
   try {
@@ -252,6 +295,10 @@ MeasureOptions parse_options(int argc, const char* const* argv) {
   take_words(words, options);
   check_across(options);
   if (options.workers == 0 && options.device == "cpu") options.workers = 2;
+  if (options.dry_run && options.resume) {
+    throw InputError({}, "--dry-run", "does nothing that --resume could go on with", "one of them");
+  }
+  options.settings = settings_of(app);
   options.command = command_of(argc, argv);
   return options;
 }

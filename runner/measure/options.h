@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,8 @@ struct MeasureOptions {
   int threads = 0;  ///< compute threads per worker; 0: cores / workers
   int steps = 30;   ///< timed steps of a run, per repeat; fewer where the budget ends before
   int repeats = 3;
-  int budget_seconds = 0;    ///< of measuring in all; 0: as long as it takes
-  int silence_seconds = 30;  ///< without progress of any worker, they are taken to hang
+  Time budget;               ///< of measuring in all; 0: as long as it takes
+  int silence_seconds = 25;  ///< after which a worker that does nothing is taken to hang
   std::uint64_t seed = 1;
   std::string data = "synthetic";
   std::string data_directory;
@@ -34,7 +35,10 @@ struct MeasureOptions {
   std::string out = "measured";
   int block_ms = 600;    ///< of steps, in each timed block on GPUs
   bool verbose = false;  ///< a line to stderr for each thing that is measured
+  bool dry_run = false;  ///< say what would be measured and how long it takes
+  bool resume = false;   ///< go on with what `out` holds
   std::string command;   ///< as it was typed, for the records
+  std::map<std::string, std::string> settings;  ///< value of each flag that decides what is done
 
   // What the launcher tells the workers that it starts.
   int repeat = 0;

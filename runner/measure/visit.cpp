@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
-#include <numeric>
 
 #include "runner/measure/clock.h"
+#include "runner/measure/closing.h"
 #include "runner/measure/configuration.h"
 #include "runner/measure/machine.h"
 #include "runner/measure/parity.h"
+#include "runner/measure/quick.h"
+#include "runner/measure/visit_record.h"
 #include "sim/core/error.h"
 #include "sim/workload/profile_choice.h"
 
@@ -17,7 +20,6 @@ namespace lockstep::runner {
 
 namespace {
 
-constexpr Moment kSecond = 1'000'000'000;
 constexpr int kParityBatch = 4;  // per worker: what is checked does not depend on it
 
 bool wants(const MeasureOptions& options, const std::string& strategy) {
@@ -69,6 +71,177 @@ std::optional<Profile> replayed(const Worker& worker, const std::string& model, 
   return profile_to_replay(*worker.calibration, model, batch, beside);
 }
 
+/// One repeat, by one worker; rank 0 keeps the record and decides.
+class Visit {
+ public:
+  explicit Visit(Worker& worker)
+      : worker_(worker),
+        options_(worker.options),
+        keeps_record_(worker.first() && !options_.dry_run) {
+    record_.repeats = options_.repeats;
+    record_.start = process_age();
+    if (keeps_record_) {
+      const Time start = record_.start;
+      record_ = read_visit(visit_file(options_.out));
+      if (record_.done.empty()) record_.start = start;
+    }
+    spent_before_ = record_.spent;
+    worker_.options.repeats = static_cast<int>(worker_.agree(record_.repeats));
+  }
+
+  void run() {
+    if (options_.only_collectives) {
+      measure_piece("collectives", [this] { measure_collectives(worker_); });
+      if (record_.pieces.empty()) record_.pieces = as_they_took();
+      keep_record();
+      return finish();
+    }
+    refuse_unless(record_.start, "starting the workers alone took");
+    if (!worker_.calibration) measure_piece("machine", [this] { measure_machine(worker_); });
+    if (worker_.agree(record_.pieces.empty() ? 1 : 0) != 0) plan();
+    if (options_.dry_run) return finish();
+    for (const std::string& model : options_.models) {
+      for (const int batch : options_.batches) {
+        measure_piece(piece_name(model, batch), [&] {
+          Configuration wanted = configuration(model, batch);
+          wanted.parity = parity_of(model);
+          wanted.budget = share();
+          measure_configuration(worker_, wanted);
+        });
+      }
+    }
+    finish();
+  }
+
+ private:
+  Time spent() const { return spent_before_ + process_age(); }
+
+  static std::string piece_name(const std::string& model, int batch) {
+    return fmt::format("{}-b{}", model, batch);
+  }
+
+  Configuration configuration(const std::string& model, int batch) const {
+    return {.model = model,
+            .batch = batch,
+            .single = wants(options_, "single"),
+            .shared = shared_strategies(worker_),
+            .parity = {},
+            .replay = replayed(worker_, model, batch, worker_.environment.local_size),
+            .replay_alone = replayed(worker_, model, batch, 1)};
+  }
+
+  const std::map<std::string, Parity>& parity_of(const std::string& model) {
+    const auto found = parity_.find(model);
+    if (found != parity_.end()) return found->second;
+    return parity_[model] = check_all(worker_, model);
+  }
+
+  template <class F>
+  void measure_piece(const std::string& name, F measure) {
+    if (worker_.agree(record_.has(options_.repeat, name) ? 1 : 0) != 0) return;
+    tell_time_left();
+    const Moment begin = host_now();
+    measure();
+    const Time took = Time::nanoseconds(host_now() - begin);
+    record_.done.push_back({.repeat = options_.repeat, .piece = name, .took = took});
+    if (options_.dry_run) return worker_.forget();
+    worker_.save(name);
+    worker_.barrier();  // now every rank's part is there
+    keep_record();
+  }
+
+  void keep_record() {
+    record_.spent = spent();
+    if (keeps_record_) write_visit(record_, visit_file(options_.out));
+  }
+
+  std::vector<PieceEstimate> as_they_took() const {
+    std::vector<PieceEstimate> pieces;
+    for (const PieceDone& one : record_.done) {
+      if (one.repeat != options_.repeat) continue;
+      pieces.push_back({.name = one.piece, .least = one.took, .full = one.took});
+    }
+    return pieces;
+  }
+
+  /// Checks every strategy, sees how long each piece takes, and fits it all to the budget.
+  void plan() {
+    refuse_unless(spent(), "starting and the machine's tables alone took");
+    record_.pieces = as_they_took();
+    for (const std::string& model : options_.models) parity_of(model);
+    const int smallest = *std::ranges::min_element(options_.batches);
+    for (const std::string& model : options_.models) {
+      worker_.progress.say("", fmt::format("{}: a few quick timings", model));
+      const QuickPass quick = time_quickly(worker_, configuration(model, smallest));
+      for (const int batch : options_.batches) {
+        record_.pieces.push_back(estimate_piece(piece_name(model, batch), quick,
+                                                static_cast<double>(batch) / smallest,
+                                                options_.steps));
+      }
+    }
+    if (options_.budget > Time{}) fit();
+    worker_.options.repeats = static_cast<int>(worker_.agree(record_.repeats));
+    keep_record();
+  }
+
+  /// As many repeats as fit with one block of each kind; at least one must.
+  void fit() {
+    const int asked = record_.repeats;
+    const auto needs = [this](int repeats) {
+      record_.repeats = repeats;
+      return spent() + sum_least(still_to_do(record_, options_.repeat));
+    };
+    int repeats = asked;
+    while (repeats > 1 && needs(repeats) > options_.budget) --repeats;
+    refuse_unless(needs(repeats), "it takes about");
+  }
+
+  /// All ranks call. What rank 0 `needs` must lie within the budget.
+  void refuse_unless(Time needs, const char* why) {
+    if (options_.budget == Time{}) return;
+    const Moment needed = worker_.agree(needs.ns());
+    if (needed < options_.budget.ns()) return;
+    const double seconds = std::ceil(static_cast<double>(needed) * 1e-9);
+    throw InputError(
+        {}, "--budget",
+        fmt::format("{} cannot hold one repeat: {} {}", span(options_.budget), why,
+                    span(Time::nanoseconds(needed))),
+        fmt::format("more than {:.0f}s, or fewer models, batches and strategies", seconds));
+  }
+
+  /// Of the budget, for the piece that comes next; 0: no budget.
+  Moment share() {
+    if (options_.budget == Time{}) return 0;
+    const auto rest = shares(still_to_do(record_, options_.repeat), options_.budget - spent());
+    return worker_.agree(rest.empty() ? 1 : rest.front().ns());
+  }
+
+  void tell_time_left() {
+    VisitRecord seen = record_;
+    if (options_.budget == Time{}) seen.pieces = as_measured(record_);
+    const std::vector<PieceEstimate> rest = still_to_do(seen, options_.repeat);
+    if (rest.empty()) return;
+    Time left = sum_full(rest);
+    if (options_.budget > Time{}) left = std::min(left, options_.budget - spent());
+    worker_.progress.expect(left);
+  }
+
+  void finish() {
+    worker_.barrier();
+    if (!options_.dry_run || !worker_.first()) return;
+    MeasureOptions asked = options_;
+    asked.workers = worker_.size();
+    print_plan(record_, asked);
+  }
+
+  Worker& worker_;
+  const MeasureOptions options_;
+  bool keeps_record_;
+  VisitRecord record_;
+  Time spent_before_;
+  std::map<std::string, std::map<std::string, Parity>> parity_;  ///< by model and strategy
+};
+
 }  // namespace
 
 Profile profile_to_replay(const Calibration& calibration, const std::string& model, int batch,
@@ -77,39 +250,7 @@ Profile profile_to_replay(const Calibration& calibration, const std::string& mod
 }
 
 void measure_all(Worker& worker) {
-  const MeasureOptions& options = worker.options;
-  if (options.only_collectives) {
-    measure_collectives(worker);
-    worker.save();
-    worker.barrier();
-    return;
-  }
-  const Moment begin = host_now();
-  const Moment budget = options.budget_seconds * kSecond / options.repeats;
-  const int together = worker.environment.local_size;
-  if (!worker.calibration) measure_machine(worker);
-  worker.save();
-  const auto samples = std::accumulate(options.batches.begin(), options.batches.end(), Moment{0});
-  Moment left = samples * static_cast<Moment>(options.models.size());
-  for (const std::string& model : options.models) {
-    const auto parity = check_all(worker, model);
-    for (const int batch : options.batches) {
-      // By batch; what small models leave of their share goes to the larger ones.
-      const Moment remaining = std::max<Moment>(kSecond, begin + budget - host_now());
-      const Moment share = budget == 0 ? 0 : remaining / left * batch;
-      left -= batch;
-      measure_configuration(worker, {.model = model,
-                                     .batch = batch,
-                                     .single = wants(options, "single"),
-                                     .shared = shared_strategies(worker),
-                                     .parity = parity,
-                                     .replay = replayed(worker, model, batch, together),
-                                     .replay_alone = replayed(worker, model, batch, 1),
-                                     .budget = worker.agree(share)});
-      worker.save();
-    }
-  }
-  worker.barrier();
+  Visit(worker).run();
 }
 
 }  // namespace lockstep::runner

@@ -4,27 +4,24 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <thread>
+#include <utility>
 
 #include "runner/communicators/gloo.h"
+#include "runner/communicators/lost_peers.h"
 #include "runner/measure/gather.h"
 #include "runner/measure/origin.h"
 #include "runner/measure/pace.h"
 #include "runner/measure/statistics.h"
 #include "runner/measure/straggler.h"
 #include "runner/measure/visit.h"
+#include "runner/measure/watch.h"
 
 namespace lockstep::runner {
 
 namespace {
-
-int progress_fd() {
-  const char* fd = std::getenv("LOCKSTEP_PROGRESS_FD");
-  return fd != nullptr ? std::atoi(fd) : -1;
-}
 
 /// `threads` cores of this host for the worker; workers share cores only where there are too few.
 std::vector<int> cores_of(const WorkerEnvironment& environment, const std::vector<int>& all,
@@ -114,15 +111,40 @@ std::int64_t Worker::agree(std::int64_t mine) {
   return runner::agree(communicator.get(), mine, device->torch());
 }
 
-void Worker::save() {
-  if (speeds.empty()) return;
-  part.measurement.reference = Time::nanoseconds(median_ns(speeds));
-  save_part(part, options.out, options.repeat, rank());
+void Worker::save(const std::string& piece) {
+  if (!speeds.empty()) part.measurement.reference = Time::nanoseconds(median_ns(speeds));
+  save_part(part, options.out, options.repeat, piece, rank());
+  forget();
 }
 
-void run_worker(const MeasureOptions& options, const WorkerEnvironment& environment) {
+void Worker::forget() {
+  const Measurement done = std::exchange(part.measurement, {});
+  part.measurement.id = done.id;
+  part.measurement.origin = done.origin;
+  part.measurement.reference = done.reference;
+  part.runs.clear();
+  speeds.clear();
+}
+
+void run_worker(const MeasureOptions& options, const WorkerEnvironment& environment,
+                const std::function<void(const std::string&)>& give_up) {
   Worker worker(options, environment);
-  measure_all(worker);
+  std::optional<Watch> watch;
+  if (give_up && worker.size() > 1) {
+    watch.emplace(environment, std::chrono::seconds(options.silence_seconds), give_up);
+    worker.barrier();  // all are watched from here on
+  }
+  try {
+    measure_all(worker);
+  } catch (const LostPeers&) {
+    if (watch) watch->find_out();
+    throw;
+  } catch (const InputError&) {
+    throw;  // the others see it as well
+  } catch (const std::exception& error) {
+    if (watch) watch->fail(error.what());
+    throw;
+  }
 }
 
 }  // namespace lockstep::runner

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -38,7 +39,10 @@ class Worker {
   Speed speed();
   /// Rank 0's decision.
   std::int64_t agree(std::int64_t mine);
-  void save();
+  /// What was measured since the last call, as that piece.
+  void save(const std::string& piece);
+  /// The same, without keeping it.
+  void forget();
 
   MeasureOptions options;
   WorkerEnvironment environment;
@@ -51,14 +55,16 @@ class Worker {
   std::optional<Calibration> calibration;  ///< that the runs belong to
   Progress progress;
   Part part;
-  std::vector<Moment> speeds;  ///< all that were measured
+  std::vector<Moment> speeds;  ///< measured since the last save
 
  private:
   bool emulated_ = false;
 };
 
 /// Joins the others, measures what the options say, saves its part. Throws RunError where a peer is
-/// lost or parity does not hold.
-void run_worker(const MeasureOptions& options, const WorkerEnvironment& environment);
+/// lost or parity does not hold. Without a launcher of ours, `give_up` ends the process where
+/// another worker is gone; see Watch.
+void run_worker(const MeasureOptions& options, const WorkerEnvironment& environment,
+                const std::function<void(const std::string&)>& give_up = {});
 
 }  // namespace lockstep::runner

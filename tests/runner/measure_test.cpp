@@ -1,14 +1,7 @@
 // lockstep-measure as its users start it: a process that starts others.
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
-#include <optional>
-#include <sstream>
-#include <thread>
 #include <vector>
 
 #include "sim/core/error.h"
@@ -17,68 +10,16 @@
 #include "sim/records/run.h"
 #include "tests/catch.h"
 #include "tests/records/temporary_folder.h"
+#include "tests/runner/process.h"
 
 namespace lockstep::runner {
 namespace {
 
-using namespace std::chrono_literals;
 using testing::slurp;
 using testing::TemporaryFolder;
 
-class Process {
- public:
-  Process(const TemporaryFolder& folder, std::vector<std::string> arguments)
-      : errors_(folder.file("stderr")) {
-    arguments.insert(arguments.begin(), LOCKSTEP_MEASURE_BINARY);
-    pid_ = fork();
-    if (pid_ != 0) return;
-    const int out = open(folder.file("stdout").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    const int err = open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    dup2(out, STDOUT_FILENO);
-    dup2(err, STDERR_FILENO);
-    std::vector<char*> words;
-    for (std::string& argument : arguments) words.push_back(argument.data());
-    words.push_back(nullptr);
-    execv(words[0], words.data());
-    _exit(127);
-  }
-
-  pid_t pid() const { return pid_; }
-  int exit_code() {
-    int status = 0;
-    waitpid(pid_, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  std::string errors() const { return slurp(errors_); }
-
- private:
-  std::string errors_;
-  pid_t pid_ = -1;
-};
-
-/// The process of that rank among the children of `launcher`.
-std::optional<pid_t> worker_of(pid_t launcher, int rank) {
-  const std::string base = "/proc/" + std::to_string(launcher);
-  std::istringstream children(slurp(base + "/task/" + std::to_string(launcher) + "/children"));
-  for (pid_t child = 0; children >> child;) {
-    const std::string variables = slurp("/proc/" + std::to_string(child) + "/environ");
-    const std::string wanted = "RANK=" + std::to_string(rank);
-    if (variables.find('\0' + wanted + '\0') != std::string::npos ||
-        variables.starts_with(wanted + '\0')) {
-      return child;
-    }
-  }
-  return std::nullopt;
-}
-
-pid_t wait_for_worker(pid_t launcher, int rank) {
-  for (int i = 0; i < 600; ++i) {
-    if (const auto found = worker_of(launcher, rank)) return *found;
-    std::this_thread::sleep_for(100ms);
-  }
-  FAIL("the launcher starts no worker of rank " << rank);
-  return -1;
-}
+using Process = testing::MeasureProcess;
+using testing::wait_for_worker;
 
 std::vector<std::string> small_measurement(const TemporaryFolder& folder,
                                            const std::string& steps = "2",

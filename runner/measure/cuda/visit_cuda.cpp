@@ -97,8 +97,10 @@ void launch_all(const MeasureOptions& options, const std::vector<std::string>& a
   std::string failures;
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
     for (int n = 1; n <= most; ++n) {
-      Launch launch{
-          .arguments = arguments, .workers = n, .silence_seconds = options.silence_seconds};
+      Launch launch{.arguments = arguments,
+                    .workers = n,
+                    .silence_seconds = options.silence_seconds,
+                    .busy_is_alive = false};
       for (const std::string& word : {std::string("--repeat"), std::to_string(repeat),
                                       std::string("--visit"), options.visit}) {
         launch.arguments.push_back(word);

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "runner/measure/options.h"
+#include "runner/measure/results.h"
+#include "runner/measure/visit_record.h"
+
+namespace lockstep::runner {
+
+/// What would be measured and how long it takes. What that rests on: `earlier`, the pieces of an
+/// earlier visit, or quick timings.
+void print_plan(const VisitRecord& record, const MeasureOptions& options, bool earlier = false);
+
+/// What was measured, how stable it is, what was left out, and what to do next.
+void print_closing(const Part& whole, const VisitRecord& record, const MeasureOptions& options);
+
+/// Throws RunError where what was printed could not be written.
+void flush_screen();
+
+}  // namespace lockstep::runner

@@ -1,0 +1,199 @@
+// What goes wrong on real machines: workers that die or hang, full disks, ports that are taken.
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "runner/communicators/rendezvous.h"
+#include "runner/measure/visit_record.h"
+#include "sim/records/measurement.h"
+#include "sim/records/run.h"
+#include "tests/catch.h"
+#include "tests/runner/process.h"
+
+namespace lockstep::runner {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::MeasureProcess;
+using testing::slurp;
+using testing::TemporaryFolder;
+using testing::wait_for;
+
+using Words = std::vector<std::string>;
+
+int free_port() {
+  int port = 0;
+  close(listen_on("127.0.0.1", port));
+  return port;
+}
+
+/// Workers as torchrun starts them; nobody watches over them from outside.
+class Group {
+ public:
+  Group(const TemporaryFolder& folder, int size, const std::string& address, const Words& more)
+      : out_(folder.file("out")) {
+    const int port = free_port();
+    Words words{"--model", "small_cnn", "--batch", "4", "--steps", "1000000", "-o", out_};
+    words.insert(words.end(), more.begin(), more.end());
+    for (int rank = 0; rank < size; ++rank) {
+      const testing::Variables variables{{"RANK", std::to_string(rank)},
+                                         {"WORLD_SIZE", std::to_string(size)},
+                                         {"LOCAL_RANK", std::to_string(rank)},
+                                         {"LOCAL_WORLD_SIZE", std::to_string(size)},
+                                         {"MASTER_ADDR", address},
+                                         {"MASTER_PORT", std::to_string(port)},
+                                         {"OMP_WAIT_POLICY", "passive"}};
+      workers_.push_back(std::make_unique<MeasureProcess>(folder, words, variables,
+                                                          "rank" + std::to_string(rank)));
+    }
+  }
+  MeasureProcess& rank(int rank) { return *workers_.at(static_cast<std::size_t>(rank)); }
+  /// Until all have measured something together.
+  void wait_until_measuring() {
+    wait_for("a piece", [&] {
+      const std::string file = visit_file(out_);
+      return fs::exists(file) && !read_visit(file).done.empty();
+    });
+  }
+
+ private:
+  std::string out_;
+  std::vector<std::unique_ptr<MeasureProcess>> workers_;
+};
+
+/// Addresses on which a process listens, by the kernel's own table.
+std::vector<std::string> listening(pid_t pid) {
+  std::vector<std::string> inodes;
+  for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
+    std::error_code gone;
+    const std::string target = fs::read_symlink(entry.path(), gone).string();
+    if (target.starts_with("socket:[")) inodes.push_back(target.substr(8, target.size() - 9));
+  }
+  std::vector<std::string> addresses;
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream file(table);
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream fields(line);
+      std::string slot, local, remote, state, inode, skipped;
+      fields >> slot >> local >> remote >> state;
+      for (int i = 0; i < 5; ++i) fields >> skipped;
+      fields >> inode;
+      if (state == "0A" && std::ranges::find(inodes, inode) != inodes.end()) {
+        addresses.push_back(local.substr(0, local.find(':')));
+      }
+    }
+  }
+  return addresses;
+}
+
+}  // namespace
+
+TEST_CASE("Every rank names the one that was killed") {
+  const TemporaryFolder folder;
+  Group group(folder, 3, "127.0.0.1", {"--silence", "20"});
+  group.wait_until_measuring();
+  group.rank(1).signal(SIGKILL);
+  for (const int rank : {0, 2}) {
+    CHECK(group.rank(rank).exit_code() == 3);
+    INFO(group.rank(rank).errors());
+    CHECK(group.rank(rank).one_error_line());
+    CHECK_THAT(group.rank(rank).errors(), Contains("rank 1 has not answered"));
+  }
+  CHECK_THAT(group.rank(0).errors(), Contains("is kept in"));
+  CHECK_FALSE(read_measurement(folder.file("out/measurement.json")).collectives.empty());
+}
+
+TEST_CASE("Every rank names the one that hangs, be it the one that serves the rendezvous") {
+  const TemporaryFolder folder;
+  const int hanging = GENERATE(0, 1);
+  Group group(folder, 2, "127.0.0.1", {"--silence", "8"});
+  group.wait_until_measuring();
+  group.rank(hanging).signal(SIGSTOP);
+  MeasureProcess& other = group.rank(1 - hanging);
+  CHECK(other.exit_code() == 3);
+  CHECK(other.one_error_line());
+  CHECK_THAT(other.errors(), Contains("rank " + std::to_string(hanging) + " has not answered"));
+}
+
+TEST_CASE("A worker that is killed before it has met the others is named by its launcher") {
+  const TemporaryFolder folder;
+  MeasureProcess process(folder, {"--workers", "2", "-o", folder.file("out")});
+  kill(testing::wait_for_worker(process.pid(), 1), SIGKILL);
+  CHECK(process.exit_code() == 3);
+  CHECK(process.one_error_line());
+  CHECK_THAT(process.errors(),
+             Contains("rank 1 was killed by signal 9") && Contains("nothing was measured"));
+}
+
+TEST_CASE("Workers listen only where the user said") {
+  const TemporaryFolder folder;
+  {
+    MeasureProcess process(folder, {"--model", "small_cnn", "--batch", "4", "--workers", "2",
+                                    "--steps", "1000000", "-o", folder.file("out")});
+    const pid_t first = testing::wait_for_worker(process.pid(), 0);
+    // The store's socket and Gloo's.
+    wait_for("listening sockets", [&] { return listening(first).size() >= 2; });
+    for (const std::string& address : listening(first)) CHECK(address == "0100007F");
+  }
+  fs::remove_all(folder.file("out"));
+  Group group(folder, 2, "127.0.0.2", {});
+  wait_for("listening sockets", [&] { return listening(group.rank(0).pid()).size() >= 2; });
+  const auto addresses = listening(group.rank(0).pid());
+  CHECK(std::ranges::find(addresses, "0200007F") != addresses.end());
+  for (const std::string& address : addresses) CHECK(address.ends_with("00007F"));
+}
+
+TEST_CASE("A port that is taken is said in one line") {
+  const TemporaryFolder folder;
+  int port = 0;
+  const int fd = listen_on("127.0.0.1", port);
+  MeasureProcess process(folder, {"-o", folder.file("out")},
+                         {{"RANK", "0"},
+                          {"WORLD_SIZE", "2"},
+                          {"MASTER_ADDR", "127.0.0.1"},
+                          {"MASTER_PORT", std::to_string(port)}});
+  CHECK(process.exit_code() == 3);
+  CHECK(process.one_error_line());
+  CHECK_THAT(process.errors(),
+             Contains("cannot listen on 127.0.0.1:" + std::to_string(port)) && Contains("in use"));
+  close(fd);
+}
+
+TEST_CASE("A disk that gets full loses nothing that was written before") {
+  const TemporaryFolder folder;
+  const std::string out = folder.file("out"), kept = folder.file("kept");
+  const std::string space = geteuid() == 0 ? "unshare -m" : "unshare -rm";
+  if (std::system((space + " sh -c 'mount -t tmpfs none /mnt' 2>/dev/null").c_str()) != 0) {
+    WARN("no file system can be mounted here: not tested");
+    return;
+  }
+  // In a name space of its own: the mount goes with it. It fills once something was measured.
+  const std::string script =
+      "mkdir -p " + out + " && mount -t tmpfs -o size=2m none " + out + " || exit 9\n" +
+      "(until grep -q '\"piece\": *\"machine\"' " + out +
+      "/visit.json 2>/dev/null; do sleep 0.02;" + " done; cat /dev/zero >" + out +
+      "/filler 2>/dev/null) &\n" + LOCKSTEP_MEASURE_BINARY +
+      " --model small_cnn --batch 4,8 --workers 2 --steps 20 --repeats 3 -o " + out + " 2>" +
+      folder.file("err") + "\ncode=$?\nrm -f " + out + "/filler; cp -r " + out + " " + kept +
+      "\nexit $code\n";
+  testing::spill(folder.file("script"), script);
+  const int status = std::system((space + " sh " + folder.file("script")).c_str());
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 3);
+  const std::string errors = slurp(folder.file("err"));
+  INFO(errors);
+  CHECK(std::ranges::count(errors, '\n') == 1);
+  CHECK_THAT(errors, Contains("No space left on device") && Contains("kept in"));
+  const VisitRecord record = read_visit(visit_file(kept));
+  REQUIRE_FALSE(record.done.empty());
+  for (const PieceDone& piece : record.done) {
+    for (const char* rank : {"0", "1"}) {
+      const std::string part = kept + "/parts/repeat" + std::to_string(piece.repeat) + "-" +
+                               piece.piece + "-rank" + rank;
+      CHECK_FALSE(read_measurement(part + ".measurement.json").id.empty());
+      CHECK_NOTHROW(read_runs(part + ".runs.json"));
+    }
+  }
+}
+
+}  // namespace lockstep::runner
