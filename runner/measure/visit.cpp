@@ -216,13 +216,16 @@ class Visit {
     return worker_.agree(rest.empty() ? 1 : rest.front().ns());
   }
 
+  /// Before the pieces are known, only a budget says it.
   void tell_time_left() {
+    const bool budget = options_.budget > Time{};
+    const bool known = !record_.pieces.empty();
+    if (!known && !budget) return;
     VisitRecord seen = record_;
-    if (options_.budget == Time{}) seen.pieces = as_measured(record_);
-    const std::vector<PieceEstimate> rest = still_to_do(seen, options_.repeat);
-    if (rest.empty()) return;
-    Time left = sum_full(rest);
-    if (options_.budget > Time{}) left = std::min(left, options_.budget - spent());
+    if (!budget) seen.pieces = as_measured(record_);
+    Time left = sum_full(still_to_do(seen, options_.repeat));
+    const Time allowed = options_.budget - spent();
+    if (budget) left = known ? std::min(left, allowed) : allowed;
     worker_.progress.expect(left);
   }
 
