@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <string_view>
 
+#include <c10/util/Logging.h>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "runner/communicators/lost_peers.h"
@@ -157,6 +159,8 @@ bool torchrun_serves_store() {
 
 std::shared_ptr<Store> meet(const WorkerEnvironment& environment,
                             std::chrono::milliseconds timeout) {
+  // What goes wrong with its sockets is said by whoever it stops, in one line.
+  FLAGS_caffe2_log_level = std::max<int>(FLAGS_caffe2_log_level, c10::GLOG_ERROR);
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(environment.master_port);
   options.isServer = environment.rank == 0 && !torchrun_serves_store();

@@ -19,6 +19,7 @@
 #include <map>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "runner/measure/progress.h"
 #include "sim/core/error.h"
@@ -302,8 +303,12 @@ class Workers {
     return found == children_.end() ? nullptr : &*found;
   }
 
-  /// Everybody waits for the one that hangs, and has come further.
-  const Child& least_far() const { return *std::ranges::min_element(children_, {}, &Child::beats); }
+  /// Everybody waits for the one that is stopped or hangs, and has come further.
+  const Child& least_far() const {
+    return *std::ranges::min_element(children_, {}, [](const Child& c) {
+      return std::pair(!c.stopped_since.has_value(), c.beats);
+    });
+  }
 
   LaunchResult hung(const Child& child, std::chrono::seconds time) {
     LaunchResult result = ended(false, child.rank, child.run);

@@ -2,9 +2,9 @@
 #include <filesystem>
 
 #include "runner/measure/visit_record.h"
-#include "sim/records/measurement.h"
 #include "sim/records/run.h"
 #include "tests/catch.h"
+#include "tests/runner/made_up.h"
 #include "tests/runner/process.h"
 
 namespace lockstep::runner {
@@ -18,23 +18,16 @@ using testing::wait_for_worker;
 
 using Words = std::vector<std::string>;
 
-/// Two repeats of one small configuration.
+/// Two repeats of two pieces.
 Words two_repeats(const TemporaryFolder& folder, const Words& more = {}) {
-  Words words{"--model", "small_cnn", "--batch",   "4", "--workers", "2",
-              "--steps", "2",         "--repeats", "2", "-o",        folder.file("out")};
+  Words words = testing::replay(folder, {"--workers", "2", "--steps", "5", "--repeats", "2"});
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
 
-/// The record, once that many pieces are done.
-VisitRecord wait_for_pieces(const TemporaryFolder& folder, std::size_t pieces) {
+void wait_for_first_piece(const TemporaryFolder& folder) {
   const std::string file = visit_file(folder.file("out"));
-  return *wait_for("pieces", [&]() -> std::optional<VisitRecord> {
-    if (!fs::exists(file)) return std::nullopt;
-    VisitRecord record = read_visit(file);
-    if (record.done.size() < pieces) return std::nullopt;
-    return record;
-  });
+  wait_for("a piece", [&] { return fs::exists(file) && !read_visit(file).done.empty(); });
 }
 
 void check_refused(const TemporaryFolder& folder, const Words& words, const std::string& because) {
@@ -44,37 +37,40 @@ void check_refused(const TemporaryFolder& folder, const Words& words, const std:
   CHECK_THAT(process.errors(), Contains(because));
 }
 
+std::string run_well(const TemporaryFolder& folder, const Words& words) {
+  MeasureProcess process(folder, words);
+  INFO(process.errors());
+  CHECK(process.exit_code() == 0);
+  return process.output();
+}
+
 }  // namespace
 
 TEST_CASE("A dry run says what and how long, and writes nothing") {
   const TemporaryFolder folder;
-  MeasureProcess process(folder, two_repeats(folder, {"--dry-run"}));
-  INFO(process.errors());
-  REQUIRE(process.exit_code() == 0);
-  const std::string said = process.output();
-  CHECK_THAT(said, Contains("2 workers") && Contains("2 repeats") && Contains("machine") &&
-                       Contains("small_cnn-b4"));
+  const std::string said = run_well(folder, two_repeats(folder, {"--dry-run"}));
+  CHECK_THAT(said, Contains("2 workers") && Contains("2 repeats") && Contains("one_layer-b4") &&
+                       Contains("one_layer-b8"));
   CHECK_THAT(said, Contains("Takes about") && Contains("a few quick timings"));
   CHECK_FALSE(fs::exists(folder.file("out")));
 }
 
 TEST_CASE("A budget that holds no repeat is refused, and one that cannot be read") {
   const TemporaryFolder folder;
-  check_refused(folder, two_repeats(folder, {"--budget", "200ms"}), "cannot hold one repeat");
+  check_refused(folder, two_repeats(folder, {"--budget", "20ms"}), "cannot hold one repeat");
   CHECK_FALSE(fs::exists(visit_file(folder.file("out"))));
   check_refused(folder, two_repeats(folder, {"--budget", "120"}), "--budget");
   check_refused(folder, two_repeats(folder, {"--budget", "0s"}), "--budget");
-  check_refused(folder, two_repeats(folder, {"--budget", "1min", "--device", "cuda"}), "--budget");
+  check_refused(folder, {"--budget", "1min", "--device", "cuda"}, "--budget");
 }
 
 TEST_CASE("What kill -9 left is kept, guarded, and resumed") {
   const TemporaryFolder folder;
   const std::string out = folder.file("out");
   check_refused(folder, two_repeats(folder, {"--resume"}), "no measurement to go on with");
-  Measurement kept;
   {
     MeasureProcess process(folder, two_repeats(folder));
-    const VisitRecord record = wait_for_pieces(folder, 1);
+    wait_for_first_piece(folder);
     const pid_t worker = wait_for_worker(process.pid(), 1);
     process.signal(SIGKILL);
     CHECK(process.exit_code() == -1);
@@ -82,74 +78,73 @@ TEST_CASE("What kill -9 left is kept, guarded, and resumed") {
       const std::string state = testing::slurp("/proc/" + std::to_string(worker) + "/stat");
       return state.empty() || state.find(") Z ") != std::string::npos;
     });
-    CHECK(record.done[0].piece == "machine");
-    kept = read_measurement(out + "/parts/repeat0-machine-rank0.measurement.json");
-    REQUIRE_FALSE(kept.collectives.empty());
   }
+  const std::vector<PieceDone> before = read_visit(visit_file(out)).done;
+  REQUIRE(before.size() == 1);
+  CHECK(before[0].piece == "one_layer-b4");
+  const std::vector<Run> kept = read_runs(out + "/parts/repeat0-one_layer-b4-rank0.runs.json");
+  REQUIRE(kept.size() == 1);
   check_refused(folder, two_repeats(folder), "--resume goes on with it");
   check_refused(folder, two_repeats(folder, {"--resume", "--seed", "2"}),
                 "--seed was \"1\" and is \"2\"");
 
-  MeasureProcess process(folder, two_repeats(folder, {"--resume"}));
-  INFO(process.errors());
-  REQUIRE(process.exit_code() == 0);
+  const std::string said = run_well(folder, two_repeats(folder, {"--resume"}));
+  CHECK_THAT(said, Contains("Stable:") && Contains("Took") && Contains("Next: lockstep validate"));
   const VisitRecord record = read_visit(visit_file(out));
   CHECK(record.finished);
-  CHECK(record.done.size() == 4);  // two pieces, twice: none was measured again
-  const Measurement whole = read_measurement(out + "/measurement.json");
-  CHECK(whole.id == kept.id);
-  CHECK(whole.collectives[0] == kept.collectives[0]);
-  for (const Run& run : read_runs(out + "/runs.json")) {
+  REQUIRE(record.done.size() == 4);  // two pieces, twice: none was measured again
+  CHECK(record.done[0] == before[0]);
+  const std::vector<Run> runs = read_runs(out + "/runs.json");
+  REQUIRE(runs.size() == 2);
+  for (const Run& run : runs) {
     REQUIRE(run.repeats.size() == 2);
+    CHECK(run.repeats[0].process == 0);
     CHECK(run.repeats[1].process == 1);
-    CHECK((run.workers == 1 || run.parity));
+    CHECK(run.repeats[1].steps >= 5);
+    CHECK(run.ranks.size() == 2);
+    CHECK(fs::exists(out + "/" + run.id + ".trace.json"));
   }
+  CHECK(runs[0].repeats[0] == kept[0].repeats[0]);
   CHECK_FALSE(fs::exists(out + "/parts"));
-  CHECK_THAT(process.output(),
-             Contains("Stable:") && Contains("Took") && Contains("Next: lockstep calibrate"));
 
-  MeasureProcess again(folder, two_repeats(folder, {"--resume"}));
-  CHECK(again.exit_code() == 0);
-  CHECK_THAT(again.output(), Contains("is complete"));
+  CHECK_THAT(run_well(folder, two_repeats(folder, {"--resume"})), Contains("is complete"));
+  CHECK_THAT(run_well(folder, two_repeats(folder, {"--dry-run"})),
+             Contains("as long as what was measured into"));
   MeasureProcess unheard(folder, two_repeats(folder, {"--dry-run"}), {}, "unheard", "/dev/full");
   CHECK(unheard.exit_code() == 3);
   CHECK_THAT(unheard.errors(), Contains("standard output cannot be written"));
-  MeasureProcess rests(folder, two_repeats(folder, {"--dry-run"}));
-  CHECK(rests.exit_code() == 0);
-  CHECK_THAT(rests.output(), Contains("as long as what was measured into"));
 }
 
 TEST_CASE("Ctrl-C keeps what was measured, but not in the place of complete results") {
   const TemporaryFolder folder;
   const std::string out = folder.file("out");
   fs::create_directories(out);
-  testing::spill(out + "/measurement.json", "an older one");
+  testing::spill(out + "/runs.json", "older ones");
   MeasureProcess process(folder, two_repeats(folder));
-  wait_for_pieces(folder, 1);
+  wait_for_first_piece(folder);
   process.signal(SIGINT);
   CHECK(process.exit_code() == 3);
   CHECK(process.one_error_line());
   CHECK_THAT(process.errors(), Contains("interrupted") &&
                                    Contains("go on with: lockstep measure") &&
                                    Contains("--resume"));
-  CHECK(testing::slurp(out + "/measurement.json") == "an older one");
+  CHECK(testing::slurp(out + "/runs.json") == "older ones");
   CHECK(fs::exists(out + "/parts"));
 }
 
 TEST_CASE("A budget is kept, and what it left out is said") {
   const TemporaryFolder folder;
-  // As many steps as would take hours.
-  MeasureProcess process(folder, {"--model", "small_cnn", "--batch", "4", "--workers", "2",
-                                  "--steps", "1000000", "--repeats", "1", "--strategies", "ddp",
-                                  "--budget", "20s", "-o", folder.file("out")});
-  INFO(process.errors());
+  // As many steps as would take a day.
+  MeasureProcess process(
+      folder, testing::replay(folder, {"--steps", "1000000", "--repeats", "1", "--budget", "5s"}));
   const int code = process.exit_code();
+  INFO(process.errors());
   if (code == 2) {  // a machine that is too slow for even that says so
     CHECK_THAT(process.errors(), Contains("cannot hold one repeat"));
     return;
   }
   CHECK(code == 0);
-  CHECK_THAT(process.output(), Contains("Left out, to keep to 20.0 s"));
+  CHECK_THAT(process.output(), Contains("Left out, to keep to 5.0 s"));
 }
 
 }  // namespace lockstep::runner
