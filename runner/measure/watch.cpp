@@ -20,6 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kBeat = 1s;
 constexpr auto kShortPatience = 6s;  // of one who has lost others already
+constexpr auto kAgreeing = 4s;       // from the first suspicion until all have said it
 constexpr const char* kDone = "done";
 constexpr const char* kAlive = "alive";
 constexpr const char* kVerdict = "watch/verdict";
@@ -39,7 +40,9 @@ struct Seen {
 /// Two threads: one talks to the store, which may block; the other judges by the clock.
 struct Watch::State {
   State(const WorkerEnvironment& where, std::chrono::seconds how_long, GiveUp what)
-      : environment(where), patience(how_long), give_up(std::move(what)) {
+      : environment(where),
+        patience(std::max(how_long - kAgreeing, how_long * 2 / 3)),
+        give_up(std::move(what)) {
     c10d::TCPStoreOptions options;
     options.port = static_cast<std::uint16_t>(where.master_port);
     options.isServer = false;

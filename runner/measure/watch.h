@@ -18,7 +18,7 @@ class Watch {
   /// thread that waits for a lost worker cannot be reached.
   using GiveUp = std::function<void(const std::string& why)>;
 
-  /// `patience`: how long a worker may be silent.
+  /// `patience`: how long after a worker falls silent all others have ended.
   Watch(const WorkerEnvironment& environment, std::chrono::seconds patience, GiveUp give_up);
   ~Watch();  ///< tells the others that this worker is done
   Watch(const Watch&) = delete;

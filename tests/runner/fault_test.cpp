@@ -99,7 +99,7 @@ std::set<std::string> listening(pid_t pid) {
 
 TEST_CASE("Every rank names the one that was killed or hangs") {
   const TemporaryFolder of_killed, of_first, of_second;
-  const Words patience{"--silence", "6"};
+  const Words patience{"--silence", "8"};
   // At the same time, since it is all waiting.
   Group killed(of_killed, 3, "127.0.0.1", patience);
   Group first_hangs(of_first, 2, "127.0.0.1", patience);  // which serves the rendezvous
@@ -117,35 +117,27 @@ TEST_CASE("Every rank names the one that was killed or hangs") {
   CHECK(read_runs(of_second.file("out/runs.json")).size() == 1);
 }
 
-TEST_CASE("What was measured before a worker died is kept by the launcher") {
-  const TemporaryFolder folder;
-  MeasureProcess process(folder, testing::replay(folder, {"--workers", "2", "--steps", "1000"}));
-  const std::string file = visit_file(folder.file("out"));
-  wait_for("a piece", [&] { return fs::exists(file) && !read_visit(file).done.empty(); });
-  kill(testing::wait_for_worker(process.pid(), 1), SIGKILL);
-  CHECK(process.exit_code() == 3);
-  CHECK(process.one_error_line());
-  CHECK_THAT(process.errors(), Contains("rank 1 was killed by signal 9") && Contains("is kept in"));
-  CHECK(read_runs(folder.file("out/runs.json")).size() == 1);
-}
-
-TEST_CASE("Workers listen only where the user said") {
+TEST_CASE("Workers listen only where the user said, and what is measured before one dies is kept") {
   const TemporaryFolder alone, grouped;
+  const std::string visit = visit_file(alone.file("out"));
   MeasureProcess process(alone, testing::replay(alone, {"--workers", "2", "--steps", "1000"}));
   Group group(grouped, 2, "127.0.0.2");
   const pid_t first = testing::wait_for_worker(process.pid(), 0);
   std::set<std::string> launched, named;  // Gloo's own are there for a moment only
-  wait_for("a piece", [&] {
-    for (int look = 0; look < 20; ++look) {
-      launched.merge(listening(first));
-      named.merge(listening(group.rank(0).pid()));
-    }
-    return group.measures() && fs::exists(visit_file(alone.file("out"))) &&
-           !read_visit(visit_file(alone.file("out"))).done.empty();
+  wait_for("pieces", [&] {
+    launched.merge(listening(first));
+    named.merge(listening(group.rank(0).pid()));
+    return group.measures() && fs::exists(visit) && !read_visit(visit).done.empty();
   });
   CHECK(launched == std::set<std::string>{"0100007F"});
   CHECK(named.contains("0200007F"));
   for (const std::string& address : named) CHECK(address.ends_with("00007F"));
+
+  kill(testing::wait_for_worker(process.pid(), 1), SIGKILL);
+  CHECK(process.exit_code() == 3);
+  CHECK(process.one_error_line());
+  CHECK_THAT(process.errors(), Contains("rank 1 was killed by signal 9") && Contains("is kept in"));
+  CHECK(read_runs(alone.file("out/runs.json")).size() == 1);
 }
 
 TEST_CASE("A port that is taken is said in one line") {
