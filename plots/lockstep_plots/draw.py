@@ -2,7 +2,7 @@
 
 import warnings
 
-from . import accuracy, breakdown, report, scaling, style
+from . import accuracy, bandwidth, breakdown, report, scaling, style, timeline
 from .curves import build_curves
 
 FORMATS = ("png", "svg", "pdf")
@@ -36,6 +36,8 @@ def _figures(records, curves):
     if accuracy.flat(records.validations):
         figures["accuracy"] = pair(accuracy.figures, records.validations)
         figures["errors"] = pair(accuracy.error_pages, records.validations)
+    figures["timeline"] = pair(timeline.figures, records.traces)
+    figures["bandwidth"] = pair(bandwidth.figures, bandwidth.panels(records))
     return figures
 
 
@@ -44,4 +46,6 @@ def _title(records, curves):
         [c.setup.model for c in curves]
         + [p.model for _, p in accuracy.flat(records.validations)]))
     named = ", ".join(models[:4]) + (" and others" if len(models) > 4 else "")
-    return f"Lockstep: scaling of {named}" if models else "Lockstep: a calibration"
+    if models:
+        return f"Lockstep: scaling of {named}"
+    return "Lockstep: one step" if records.traces else "Lockstep: one machine"

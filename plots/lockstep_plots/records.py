@@ -1,4 +1,5 @@
-"""What the figures need of the records of sim/records: results, validations, runs, calibrations.
+"""What the figures need of the records of sim/records: results, validations, runs, calibrations,
+measurements; and traces.
 
 Times are nanoseconds, as on disk; ratios are ratios, not percent.
 """
@@ -7,10 +8,13 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from .node import read_json
+from .traces import is_trace, read_trace
 
 FORMAT = 1
 SYNCS = ("step", "none")
 BASES = ("measured", "interpolated", "extrapolated")
+COLLECTIVES = ("all_reduce", "broadcast", "gather", "scatter", "reduce", "all_gather",
+               "reduce_scatter", "all_to_all")
 PARTS = ("compute", "exposed", "waiting", "host", "input", "idle")  # add up to the step
 
 
@@ -121,11 +125,37 @@ class Origin:
 
 
 @dataclass(frozen=True)
+class CollectivePoint:
+    bytes: int  # of one rank; of all-gather and the like of all
+    p10: float
+    p50: float
+    p90: float
+
+
+@dataclass(frozen=True)
+class CollectiveTable:
+    collective: str
+    backend: str
+    algorithm: str  # empty: the backend chose
+    workers: int
+    topology: str
+    points: tuple
+
+
+@dataclass(frozen=True)
+class Measurement:
+    id: str  # of the visit; its calibration has the same
+    origin: Origin
+    collectives: tuple  # (speed_index, table) of each process
+
+
+@dataclass(frozen=True)
 class Calibration:
     id: str
     origin: Origin
     reference: float  # the speed all times are normalised to, ns of the reference kernel
     profiles: tuple  # (model, batch, precision, device, graph)
+    collectives: tuple  # tables at the calibration's speed
     noise: tuple  # (level, relative standard deviation)
     fits: tuple  # (what, residual, points)
 
@@ -139,13 +169,21 @@ class Records:
     validations: list = field(default_factory=list)
     runs: list = field(default_factory=list)
     calibrations: list = field(default_factory=list)
+    measurements: list = field(default_factory=list)
+    traces: list = field(default_factory=list)
 
 
 def read_records(files):
-    """Reads each file by its "kind"; InputError at the first that is not a record."""
+    """Reads each file by its "kind", traces by their events; InputError at the first that is
+    neither."""
     records = Records()
     for file in files:
         node = read_json(file)
+        if is_trace(node):
+            found = read_trace(node)
+            records.traces.extend(found)
+            records.files.append((str(file), f"trace, {' and '.join(t.source for t in found)}"))
+            continue
         kind = _kind(node)
         if kind == "result":
             records.results.append(_result(node))
@@ -153,6 +191,8 @@ def read_records(files):
             records.validations.append(_validation(node))
         elif kind == "calibration":
             records.calibrations.append(_calibration(node))
+        elif kind == "measurement":
+            records.measurements.append(_measurement(node))
         elif kind == "run":
             records.runs.append(_run(node))
         else:
@@ -167,10 +207,10 @@ def _kind(node):
         raise format_.error(f"format {str(format_.value)[:20]} is not known",
                             f"these figures read format {FORMAT}")
     kind = node.text("kind")
-    if kind not in ("result", "validation", "calibration", "run", "runs"):
-        hint = ("run `lockstep calibrate` on it first" if kind == "measurement" else
-                "give result, validation, run, runs or calibration")
-        raise node.at("kind").error(f'kind "{kind[:30]}" has no figure', hint)
+    if kind not in ("result", "validation", "calibration", "measurement", "run", "runs"):
+        raise node.at("kind").error(
+            f'kind "{kind[:30]}" has no figure',
+            "give result, validation, run, runs, calibration, measurement or a trace")
     return kind
 
 
@@ -230,9 +270,12 @@ def _run(node):
 
 
 def _repeat(node):
+    return Repeat(_quantiles(node.at("step_ns")), _speed_index(node))
+
+
+def _speed_index(node):
     index = node.at("speed_index")
-    return Repeat(_quantiles(node.at("step_ns")),
-                  (index.number("before_ns", low=0), index.number("after_ns", low=0)))
+    return index.number("before_ns", low=0), index.number("after_ns", low=0)
 
 
 def _validation(node):
@@ -274,7 +317,23 @@ def _calibration(node):
                  for f in node.items("fits"))
     levels = tuple((k, noise.number(k, low=0)) for k in ("process", "step", "task"))
     return Calibration(node.text("id"), _origin(node), node.number("reference_ns", low=0), profiles,
-                       levels, fits)
+                       tuple(map(_table, node.items("collectives"))), levels, fits)
+
+
+def _measurement(node):
+    samples = tuple((_speed_index(s), _table(s.at("table"))) for s in node.items("collectives"))
+    return Measurement(node.text("id"), _origin(node), samples)
+
+
+def _table(node):
+    points = []
+    for point in node.items("points"):
+        times = point.at("device_ns")
+        points.append(CollectivePoint(point.count("bytes", low=0), *(
+            times.number(k, low=0) for k in ("p10", "p50", "p90"))))
+    return CollectiveTable(_choice(node, "collective", COLLECTIVES), node.text("backend"),
+                           node.text("algorithm"), node.count("workers"), node.text("topology"),
+                           tuple(points))
 
 
 def _origin(node):
@@ -288,16 +347,18 @@ def _origin(node):
         date=node.text("date"))
 
 
-def normalised_medians(run, calibration):
-    """Each repeat's median step, ns, at the calibration's speed: t * reference / mean(before,
-    after). As measured where the calibration is None, and on GPUs, whose clock is their own (the
-    rule of calibration/speed.h)."""
+def speed_factor(calibration, index):
+    """What takes a time to the calibration's speed: reference / mean(before, after). 1 where the
+    calibration is None, and on GPUs, whose clock is their own (the rule of calibration/speed.h)."""
     reference = calibration.reference if calibration and not calibration.origin.gpus else 0
+    before, after = index
+    return 2 * reference / (before + after) if reference and before and after else 1.0
 
-    def factor(before, after):
-        return 2 * reference / (before + after) if reference and before and after else 1.0
 
-    return [repeat.step.p50 * factor(*repeat.speed_index) for repeat in run.repeats]
+def normalised_medians(run, calibration):
+    """Each repeat's median step, ns, at the calibration's speed."""
+    return [repeat.step.p50 * speed_factor(calibration, repeat.speed_index)
+            for repeat in run.repeats]
 
 
 def median_and_range(values):

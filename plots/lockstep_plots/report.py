@@ -6,9 +6,11 @@ from pathlib import Path
 
 from . import tables
 from .accuracy import FAR, NEAR, counted, flat, point_name
+from .bandwidth import panels
 from .curves import full_label
 from .numbers import number, percent, signed
 from .scaling import BAND, family, rows
+from .traces import pairs
 
 CSS = """
 :root { color-scheme: light; }
@@ -82,6 +84,12 @@ def page(title, records, curves, figures):
         body += ["<h2>Where a step goes</h2>", *_images(figures, "breakdown"), _caption_breakdown()]
         body += [f"<h3>{escape(family(row))}</h3>" + tables.breakdown(row)
                  for row in rows(predicted)]
+    if records.traces:
+        body += ["<h2>One step</h2>", *_images(figures, "timeline"), _caption_timeline()]
+        body += [tables.timeline(pair) for pair in pairs(records.traces)]
+    if found := panels(records):
+        body += ["<h2>How fast collectives are</h2>", *_images(figures, "bandwidth")]
+        body += [_caption_bandwidth(records), tables.bandwidth(found)]
     body += _origins(records)
     body.append("<h2>Words</h2>" + _definitions(WORDS))
     return ("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -153,6 +161,30 @@ def _caption_breakdown():
         "communication stands beside, since it costs nothing. The diamond is the measured step.")
 
 
+def _caption_timeline():
+    return _caption(
+        "Both sides share one time axis. The measured step is a single one, recorded layer by "
+        "layer and not among the timed ones; the simulated one is a single draw of the noise. "
+        "Neither need last as long as the median step. Numbers are buckets (or gradients) in "
+        "order; where they would touch, some are left out. A worker waits from its own launch of a "
+        "collective until the last worker's; between machines that is as good as their clocks. The "
+        "measured side shows no host work between layers.")
+
+
+def _caption_bandwidth(records):
+    known = {c.id for c in records.calibrations}
+    raw = any(m.id not in known for m in records.measurements)
+    speed = (" Without the calibration of the same visit, times are as they were measured."
+             if raw else "")
+    return _caption(
+        "Both axes logarithmic. Bus bandwidth as in nccl-tests: bytes / time, times 2(n\u22121)/n "
+        "for all_reduce, 1 for broadcast and reduce, (n\u22121)/n for the others; time from the "
+        "last launch to the end. Bytes are those of one worker, and for gather and scatter the "
+        "bandwidth counts those of all n. Points are medians, bars p10 to p90, at the "
+        "calibration's speed; the line is what the simulator takes between the points, and it "
+        f"goes through the medians over processes.{speed}")
+
+
 def _definitions(pairs):
     return "<dl>" + "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in pairs) + "</dl>"
 
@@ -162,6 +194,10 @@ def _origins(records):
     parts = ["<h2>Where the numbers come from</h2>"]
     for c in records.calibrations:
         parts.append(f"<h3>Calibration {escape(c.id)}</h3>" + _origin(c.origin) + _calibrated(c))
+    known = {c.id for c in records.calibrations}
+    for m in records.measurements:
+        if m.id not in known:
+            parts.append(f"<h3>Measurement {escape(m.id)}</h3>" + _origin(m.origin))
     origins = {}
     for run in records.runs:
         origins.setdefault(run.origin, []).append(run)

@@ -175,3 +175,20 @@ def _fixed_ticks(axis, ticks):
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
+
+
+def byte_axis(axis, low, high):
+    """Ticks such as 1 KiB, 32 KiB, 1 MiB on an axis that is logarithmic already."""
+    first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
+    stride = 5 if last - first >= 10 else 2 if last - first >= 4 else 1
+    ticks = [e for e in range(first, last + 1) if e % stride == 0] or [first]
+    _fixed_ticks(axis, [2.0**e for e in ticks])
+    axis.set_major_formatter(FuncFormatter(lambda value, _: size(value)))
+
+
+def size(count):
+    """A number of bytes as text: 256 B, 32 KiB, 1.5 MiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return f"{plain(count)} {unit}"
+        count /= 1024

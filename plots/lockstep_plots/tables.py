@@ -6,6 +6,8 @@ from .accuracy import NEAR
 from .curves import labels, measured_speedup, measured_throughput
 from .numbers import ms, number, percent, signed
 from .records import PARTS
+from .style import size
+from .traces import COMPUTE
 
 
 def table(head, rows, marks=()):
@@ -98,3 +100,35 @@ def validation(group):
                      ms(p.measured_normalised), percent(p.repeat_spread), p.basis,
                      "host" if p.host_bound else "device"])
     return table(head, rows, marks)
+
+
+def timeline(pair):
+    """What each worker did in the step, ms."""
+    head = ["step", "worker", *COMPUTE, "transferring", "waiting", "step ends"]
+    rows = [[t.source, str(worker), *(ms(t.total(worker, (kind,))) for kind in COMPUTE),
+             ms(t.total(worker, ("transfer", "buffers"))), ms(t.total(worker, ("waiting",))),
+             ms(t.end)] for t in pair if t for worker in t.workers]
+    return table(head, rows)
+
+
+def bandwidth(found):
+    """Smallest and largest size of each collective and n; medians, and their range where several
+    processes measured."""
+    head = ["collective", "n", "processes", "smallest", "takes, µs", "largest", "takes, ms",
+            "bus bandwidth there, GB/s"]
+    rows = []
+    for panel in found:
+        for n in panel.counts():
+            dots = panel.dots(n)
+            firsts, lasts = [p[0] for p in dots], [p[-1] for p in dots]
+            rows.append([escape(panel.name), str(n), str(len(panel.measured.get(n, ()))),
+                         size(firsts[0].bytes), _range(p.time / 1e3 for p in firsts),
+                         size(lasts[0].bytes), _range(p.time / 1e6 for p in lasts),
+                         _range(p.bus for p in lasts)])
+    return table(head, rows)
+
+
+def _range(values):
+    values = sorted(values)
+    low, high = number(values[0]), number(values[-1])
+    return low if low == high else f"{low}\u2013{high}"

@@ -134,8 +134,58 @@ def calibration(**changes):
             **changes}
 
 
+def table(collective="all_reduce", workers=2, ns=((1024, 10_000), (1048576, 1_000_000)),
+          **changes):
+    """`ns`: bytes and median; p10 is 10 % less, p90 25 % more."""
+    points = [{"bytes": size, "device_ns": {"p10": round(0.9 * t), "p50": t,
+                                            "p90": round(1.25 * t)}, "host_ns": 900}
+              for size, t in ns]
+    return {"collective": collective, "backend": "gloo", "algorithm": "ring",
+            "workers": workers, "topology": "one host", "points": points, "environment": {},
+            **changes}
+
+
+def measurement(*tables, **changes):
+    """Each table from a process of its own, at 1.1 times the reference kernel's time."""
+    return {"format": 1, "kind": "measurement", "id": CALIBRATION_ID, **origin(),
+            "collectives": [{"process": i, "speed_index": {"before_ns": 1_090_000,
+                                                           "after_ns": 1_110_000}, "table": t}
+                            for i, t in enumerate(tables)], **changes}
+
+
+def trace(source="simulated", workers=2, layers=("conv", "fc"), scale=1.0):
+    """Worker w is 1 ms later than w - 1: forward and backward of 2 ms a layer, one bucket of 3 ms
+    from when the last has launched it, the optimizer. Only a simulated one names the waiting."""
+    events, last = [], workers - 1
+
+    def span(worker, tid, kind, name, start, end):
+        if end > start:
+            events.append({"ph": "X", "pid": worker, "tid": tid, "ts": 1000 * scale * start,
+                           "dur": 1000 * scale * (end - start), "cat": kind, "name": name,
+                           "args": {"iteration": 0}})
+
+    for w in range(workers):
+        events.append({"ph": "M", "pid": w, "name": "process_name",
+                       "args": {"name": f"{source} worker {w}"}})
+        for tid, lane in ((1, "host"), (2, "compute"), (3, "communication")):
+            events.append({"ph": "M", "pid": w, "tid": tid, "name": "thread_name",
+                           "args": {"name": lane}})
+        for i, layer in enumerate(layers):
+            span(w, 2, "forward", layer, w + 2 * i, w + 2 * i + 2)
+            span(w, 2, "backward", layer, w + 2 * (len(layers) + i), w + 2 * (len(layers) + i + 1))
+        ready, joined = w + 4 * len(layers), last + 4 * len(layers)
+        if source == "simulated":
+            span(w, 3, "collective", "bucket 0, waiting", ready, joined)
+            ready = joined
+        span(w, 3, "collective", "bucket 0", ready, joined + 3)
+        span(w, 2, "optimizer", "optimizer", joined + 3, joined + 4)
+        span(w, 1, "issue", "optimizer", 0, 1)
+    return {"displayTimeUnit": "ms", "traceEvents": events}
+
+
 def demo():
-    """What the demo leaves: four scenarios, their runs, the validation and the calibration."""
+    """What the demo leaves: four scenarios, their runs, the validation, the calibration, what it
+    was made of, and the traces of a step."""
     cases = [(m, b) for m in BASE_NS for b in (16, 32)]
     errors = (0.021, -0.034, 0.062, -0.117)
     factors = [tuple(f / (1 + e) for f in (0.985, 1.0, 1.02)) for e in errors]
@@ -144,7 +194,10 @@ def demo():
     points = [validation_point(m, b, n, e if n > 1 else 0.004, b == 32 or m == "vgg11")
               for (m, b), e in zip(cases, errors) for n in (1, 2)]
     return {**{f"{m}-{b}": result(m, b) for m, b in cases}, "runs": runs(*measured),
-            "validation": validation(group("cpu", *points)), "calibration": calibration()}
+            "validation": validation(group("cpu", *points)),
+            "calibration": calibration(collectives=[table(), table("broadcast")]),
+            "measurement": measurement(table(), table(), table("broadcast")),
+            "simulated": trace(), "measured": trace("measured", scale=1.05)}
 
 
 def write(folder, **documents):

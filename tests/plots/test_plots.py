@@ -71,7 +71,7 @@ class Figures(InFolder):
     def test_the_demo_gives_every_figure_and_a_report_with_its_numbers(self):
         html = self.draw(**examples.demo())
         self.assertEqual(self.names(), {"report.html"} | figure_files(
-            "scaling", "breakdown", "accuracy", "errors"))
+            "scaling", "breakdown", "accuracy", "errors", "timeline", "bandwidth"))
         start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF", "html": b"<!DOCTYPE"}
         for path in self.out.iterdir():
             data = path.read_bytes()
@@ -79,7 +79,11 @@ class Figures(InFolder):
             self.assertNotIn(b"CreationDate", data)
             if path.suffix == ".svg":
                 xml.etree.ElementTree.fromstring(data)
-        self.assertEqual(html.count("<img "), 4)
+        self.assertEqual(html.count("<img "), 6)
+        self.assertEqual(re.findall(r'alt="(?:One|Bus)[^"]*', html), [
+            'alt="One step of 2 workers: simulated 13.0 ms, measured 13.7 ms',
+            'alt="Bus bandwidth, at best: all_reduce 1.05 GB/s (n = 2), broadcast 1.05 GB/s '
+            '(n = 2)'])
         self.assertEqual(re.findall(r'(?:src|srcset|href)="(?!data:)[^"]*', html), [])
         self.assertNotIn("@import", html)
         self.assertNotIn("<script", html)
@@ -237,10 +241,119 @@ class Report(InFolder):
         self.assertIn("&lt;b&gt;&amp;", html)
 
 
+class Bandwidth(InFolder):
+    def panels(self, **documents):
+        from lockstep_plots import bandwidth
+        return bandwidth.panels(read_records(examples.write(self.folder, **documents)))
+
+    def test_bus_bandwidth_is_that_of_nccl_tests(self):
+        from lockstep_plots.bandwidth import bus_factor
+        # 1 MiB on 4 workers in 1 ms: 1.048576 GB/s times 2 x 3/4, 1, 3/4; of gather and scatter,
+        # whose 1 MiB is one worker's, 4 MiB x 3/4
+        factors = {"all_reduce": 1.5, "broadcast": 1, "reduce": 1, "all_gather": 0.75,
+                   "reduce_scatter": 0.75, "all_to_all": 0.75, "gather": 3, "scatter": 3}
+        self.assertEqual({name: bus_factor(name, 4) for name in factors}, factors)
+        for name, factor in factors.items():
+            (panel,) = self.panels(c=examples.calibration(collectives=[examples.table(name, 4)]))
+            self.assertAlmostEqual(panel.model[4][1].bus, 1.048576 * factor)
+            self.assertAlmostEqual(panel.model[4][1].high, 1.048576 * factor / 0.9)
+            self.assertAlmostEqual(panel.model[4][1].low, 1.048576 * factor / 1.25)
+
+    def test_measured_points_are_at_the_calibrations_speed(self):
+        measured = examples.measurement(examples.table(), examples.table())
+        (panel,) = self.panels(m=measured)
+        self.assertEqual((len(panel.measured[2]), panel.model), (2, {}))
+        self.assertAlmostEqual(panel.measured[2][0][1].bus, 1.048576)
+        # the reference kernel took 1.1 of the calibration's time: so did the collective
+        (panel,) = self.panels(m=measured, c=examples.calibration(collectives=[examples.table()]))
+        self.assertAlmostEqual(panel.measured[2][0][1].bus, 1.1 * 1.048576)
+        self.assertAlmostEqual(panel.model[2][1].bus, 1.048576)
+        # a GPU's clock is its own; and another visit's calibration says nothing about this one
+        gpus = {**examples.origin()["machine"], "gpus": [{"name": "GPU"}]}
+        (panel,) = self.panels(m=measured, c=examples.calibration(machine=gpus))
+        self.assertAlmostEqual(panel.measured[2][0][1].bus, 1.048576)
+        (panel,) = self.panels(m=measured, c=examples.calibration(id="another"))
+        self.assertAlmostEqual(panel.measured[2][0][1].bus, 1.048576)
+
+    def test_a_panel_for_each_collective_and_topology(self):
+        tables = [examples.table(), examples.table(workers=4), examples.table("gather"),
+                  examples.table(topology="2 hosts"), examples.table(workers=1),
+                  examples.table("scatter", ns=((0, 5000), (1024, 0)))]
+        found = self.panels(c=examples.calibration(collectives=tables))
+        self.assertEqual([(p.name, p.counts()) for p in found], [
+            ("all_reduce, gloo, ring, one host", [2, 4]), ("gather, gloo, ring, one host", [2]),
+            ("all_reduce, gloo, ring, 2 hosts", [2])])
+        self.assertEqual(found[0].dots(4), [found[0].model[4]])  # nobody measured: its own points
+
+    def test_the_table_of_the_report(self):
+        html = self.tables(m=examples.measurement(
+            examples.table(), examples.table(ns=((1024, 12_000), (1048576, 2_000_000)))))
+        self.assertIn("all_reduce, gloo, ring, one host|2|2|1 KiB|10.0\u201312.0|1 MiB|"
+                      "1.00\u20132.00|0.524\u20131.05", cells(html))
+        self.assertIn("as they were measured", html)
+        self.assertIn("<h3>Measurement cpu-2-cores</h3>", html)
+
+
+class Traces(InFolder):
+    def read(self, **documents):
+        return read_records(examples.write(self.folder, **documents)).traces
+
+    def test_a_trace_says_whose_it_is(self):
+        from lockstep_plots.traces import pairs
+        traces = self.read(a=examples.trace("measured"), b=examples.trace())
+        self.assertEqual([t.source for t in traces], ["measured", "simulated"])
+        self.assertEqual(pairs(traces), [(traces[1], traces[0])])  # simulated first
+        self.assertEqual(pairs(traces[:1]), [(None, traces[0])])
+        both = examples.trace("measured")
+        for event in both["traceEvents"]:
+            event["pid"] += 2
+        both["traceEvents"] += examples.trace()["traceEvents"]
+        self.assertEqual([t.source for t in self.read(a=both)], ["simulated", "measured"])
+
+    def test_waiting_ends_when_the_last_worker_has_launched(self):
+        # Worker 0 launches its bucket at 8 ms, worker 1 at 9 ms, both are done at 12 ms.
+        for source in ("simulated", "measured"):
+            (timeline,) = self.read(a=examples.trace(source))
+            shown = {w: [(b.kind, b.name, b.start / 1e6, b.end / 1e6)
+                         for b in timeline.lanes[w, "communication"]] for w in (0, 1)}
+            self.assertEqual(shown, {
+                0: [("waiting", "bucket 0", 8, 9), ("transfer", "bucket 0", 9, 12)],
+                1: [("transfer", "bucket 0", 9, 12)]})
+            self.assertEqual(timeline.end, 13e6)
+
+    def test_buckets_are_numbered(self):
+        from lockstep_plots.timeline import numbers
+        from lockstep_plots.traces import Bar
+        bars = [Bar("buffers", "buffers", 0, 1), Bar("transfer", "bucket 1", 1, 2),
+                Bar("transfer", "bucket 0", 2, 3)]
+        self.assertEqual(numbers(bars), {"bucket 1": 1, "bucket 0": 0})
+        bars = [Bar("transfer", f"{what} {name}.weight", 0, 1) for name in ("conv", "fc")
+                for what in ("gather", "scatter")]
+        self.assertEqual(numbers(bars), {"conv.weight": 0, "fc.weight": 1})
+
+    def test_lanes_of_the_first_workers(self):
+        from lockstep_plots import style, timeline
+        with style.settings():
+            (fig,) = timeline.figures(self.read(a=examples.trace(workers=6)))
+        labels = [text.get_text() for text in fig.axes[0].get_yticklabels()]
+        self.assertEqual(labels[:3] + labels[-2:], [
+            "worker 0 compute", "communication", "worker 1 compute", "worker 3 compute",
+            "communication"])
+        self.assertIn("6 workers", style.said(fig))
+        self.assertIn("the first 4 are shown", style.said(fig))
+
+    def test_the_table_of_the_report(self):
+        html = self.tables(a=examples.trace(), b=examples.trace("measured"))
+        for source in ("simulated", "measured"):
+            self.assertIn(f"{source}|0|4.00|4.00|1.00|3.00|1.00|13.0", cells(html))
+        self.assertIn("trace, simulated", html)
+
+
 class Repeatable(InFolder):
     def test_the_same_bytes_in_another_process(self):
         documents = {"r": examples.result(workers=(1, 2)), "u": examples.run(),
-                     "v": examples.validation(examples.group("g", examples.validation_point()))}
+                     "v": examples.validation(examples.group("g", examples.validation_point())),
+                     "t": examples.trace()}
         self.draw(**documents)
         again = self.folder / "again"
         subprocess.run([sys.executable, "-m", "lockstep_plots",
@@ -292,8 +405,8 @@ class BadInput(InFolder):
     def test_wrong_kind_and_unknown_format(self):
         self.assertIn(': /kind: kind "trace"', self.refused_document(
             {"format": 1, "kind": "trace"}))
-        self.assertIn("lockstep calibrate", self.refused_document(
-            {"format": 1, "kind": "measurement"}))
+        self.assertIn('key "id" is missing', self.refused_document(
+            {"format": 1, "kind": "measurement", "collectives": []}))
         self.assertIn(": /format: format 2", self.refused_document({"format": 2, "kind": "result"}))
         self.assertIn('key "format" is missing', self.refused_document({"kind": "result"}))
         self.assertIn('key "kind" is missing', self.refused_document({"format": 1}))
@@ -302,8 +415,9 @@ class BadInput(InFolder):
         documents = {"result": examples.result(), "run": examples.run(),
                      "validation": examples.validation(
                          examples.group("g", examples.validation_point())),
-                     "calibration": examples.calibration()}
-        unread = {"dataset", "ranks", "structures", "collectives", "copies", "interference",
+                     "calibration": examples.calibration(),
+                     "measurement": examples.measurement(examples.table())}
+        unread = {"dataset", "ranks", "structures", "copies", "interference",
                   "cores", "launch_queue", "parity", "failure"}
         for kind, document in documents.items():
             for key in document.keys() - unread:
@@ -333,6 +447,45 @@ class BadInput(InFolder):
                 self.assertIn(said, self.refused_document(document))
         self.assertIn("/points: has no points", self.refused_document(
             examples.result(points=[])))
+
+    def test_wrong_collectives_are_named_by_pointer(self):
+        for key, value, said in (
+                ("collective", "all_hands", '/collectives/0/table/collective: "all_hands" is not'),
+                ("workers", 0, "/collectives/0/table/workers: 0 is too small"),
+                ("points", {}, "/collectives/0/table/points: {} is not an array"),
+                ("points", [{"bytes": -1}], '/points/0: key "device_ns" is missing'),
+                ("points", [{"bytes": -1, "device_ns": {}}], "/points/0/bytes: -1 is too small"),
+                ("points", [{"bytes": 1, "device_ns": {"p10": 1}}],
+                 '/points/0/device_ns: key "p50" is missing')):
+            with self.subTest(key=key, value=value):
+                self.assertIn(said, self.refused_document(
+                    examples.measurement(examples.table(**{key: value}))))
+
+    def test_bad_traces(self):
+        def changed(index, **changes):
+            trace = examples.trace()
+            trace["traceEvents"][index].update(changes)
+            return trace
+
+        for document, said in (
+                ({"traceEvents": 3}, "/traceEvents: 3 is not an array"),
+                ({"traceEvents": []}, "/traceEvents: holds no span"),
+                ({"traceEvents": [{}]}, '/traceEvents/0: key "ph" is missing'),
+                (changed(0, args={"name": "python 3"}),
+                 '/traceEvents/0/args/name: "python 3" is neither'),
+                (changed(4, pid=7), "/traceEvents/4/pid: has no name"),
+                (changed(4, tid=7), "/traceEvents/4/tid: has no name"),
+                (changed(4, ts=-1), "/traceEvents/4/ts: -1 is too small"),
+                (changed(4, dur="1"), '/traceEvents/4/dur: "1" is not a number'),
+                (examples.trace(scale=0), "/traceEvents: its spans last no time")):
+            with self.subTest(said):
+                self.assertIn(said, self.refused_document(document))
+
+    def test_traces_of_different_steps(self):
+        paths = examples.write(self.folder, a=examples.trace(), b=examples.trace("measured", 4),
+                               c=examples.trace("measured", layers=("other",)))
+        self.assertIn("b.json: has 4 workers", self.refused(paths[0], paths[1]))
+        self.assertIn("c.json: has other layers", self.refused(paths[0], paths[2]))
 
     def test_duplicate_key(self):
         path = self.folder / "bad.json"
