@@ -41,7 +41,7 @@ ExitCode plot_files(const PlotOptions& options) {
     std::error_code error;
     if (!fs::exists(file, error)) {
       throw InputError({file, 0, 0, ""}, "", "there is no such file",
-                       "give results, validations or runs");
+                       "give results, validations, runs, calibrations, measurements or traces");
     }
   }
   std::string path = plots_folder().string();
@@ -62,12 +62,16 @@ ExitCode plot_files(const PlotOptions& options) {
 void add_plot(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("plot", "Draw figures and a report from result files");
   const auto options = std::make_shared<PlotOptions>();
-  command->add_option("RESULT", options->records, "Results, validations and runs (JSON)")
+  command
+      ->add_option("RESULT", options->records,
+                   "Results, validations, runs, calibrations, measurements and traces (JSON)")
       ->required();
   command->add_option("-o,--out", options->out, "Folder for the figures and report.html")
       ->required()
       ->type_name("DIR");
-  command->footer("Example:\n  lockstep plot result.json validation.json -o plots");
+  command->footer(
+      "Examples:\n  lockstep plot result.json validation.json -o plots\n"
+      "  lockstep plot simulated.trace.json measured/vgg11-b32-ddp-n2.trace.json -o plots");
   command->callback([&action, options] { action = [options] { return plot_files(*options); }; });
 }
 
