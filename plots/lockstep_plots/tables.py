@@ -104,7 +104,7 @@ def validation(group):
 
 def timeline(pair):
     """What each worker did in the step, ms."""
-    head = ["step", "worker", *COMPUTE, "transferring", "waiting", "step ends"]
+    head = ["step, ms", "worker", *COMPUTE, "transferring", "waiting", "step ends"]
     rows = [[t.source, str(worker), *(ms(t.total(worker, (kind,))) for kind in COMPUTE),
              ms(t.total(worker, ("transfer", "buffers"))), ms(t.total(worker, ("waiting",))),
              ms(t.end)] for t in pair if t for worker in t.workers]
