@@ -280,7 +280,7 @@ MeasureOptions parse_options(int argc, const char* const* argv) {
                "lockstep-measure"};
   app.footer(kExample);
   app.set_version_flag("--version", std::string("lockstep-measure ") + LOCKSTEP_VERSION);
-  app.add_flag("--demo", demo, "small_cnn and vgg11 at batch 16 and 32, at most three minutes");
+  app.add_flag("--demo", demo, "small_cnn and vgg11 at batch 16 and 32, about three minutes");
   add_what(app, options, words);
   add_how(app, options, words);
   add_where_and_how_long(app, options, words);
@@ -298,6 +298,7 @@ MeasureOptions parse_options(int argc, const char* const* argv) {
   if (options.dry_run && options.resume) {
     throw InputError({}, "--dry-run", "does nothing that --resume could go on with", "one of them");
   }
+  options.budget_is_wish = demo && app.count("--budget") == 0;
   options.settings = settings_of(app);
   options.command = command_of(argc, argv);
   return options;

@@ -26,8 +26,9 @@ struct MeasureOptions {
   int threads = 0;  ///< compute threads per worker; 0: cores / workers
   int steps = 30;   ///< timed steps of a run, per repeat; fewer where the budget ends before
   int repeats = 3;
-  Time budget;               ///< of measuring in all; 0: as long as it takes
-  int silence_seconds = 25;  ///< after which a worker that does nothing is taken to hang
+  Time budget;                  ///< of measuring in all; 0: as long as it takes
+  bool budget_is_wish = false;  ///< one repeat is measured even where it does not fit
+  int silence_seconds = 25;     ///< after which a worker that does nothing is taken to hang
   std::uint64_t seed = 1;
   std::string data = "synthetic";
   std::string data_directory;

@@ -198,7 +198,7 @@ class Visit {
 
   /// All ranks call. What rank 0 `needs` must lie within the budget.
   void refuse_unless(Time needs, const char* why) {
-    if (options_.budget == Time{}) return;
+    if (options_.budget == Time{} || options_.budget_is_wish) return;
     const Moment needed = worker_.agree(needs.ns());
     if (needed < options_.budget.ns()) return;
     const double seconds = std::ceil(static_cast<double>(needed) * 1e-9);
@@ -223,9 +223,10 @@ class Visit {
     if (!known && !budget) return;
     VisitRecord seen = record_;
     if (!budget) seen.pieces = as_measured(record_);
-    Time left = sum_full(still_to_do(seen, options_.repeat));
+    const auto rest = still_to_do(seen, options_.repeat);
+    Time left = sum_full(rest);
     const Time allowed = options_.budget - spent();
-    if (budget) left = known ? std::min(left, allowed) : allowed;
+    if (budget) left = known ? std::max(sum_least(rest), std::min(left, allowed)) : allowed;
     worker_.progress.expect(left);
   }
 
