@@ -127,7 +127,6 @@ void check_across(const MeasureOptions& options) {
 void take_words(const Words& words, MeasureOptions& options) {
   options.buckets.bucket_cap = cap_of("--bucket-cap", words.bucket_cap);
   options.buckets.first_bucket_cap = cap_of("--first-bucket-cap", words.first_bucket_cap);
-  if (!words.budget.empty()) options.budget = budget_of(words.budget);
   if (!words.link.empty()) options.link = link_of("--link", words.link);
   for (const std::string& text : words.slow_links) {
     options.slow_links.push_back(slow_link_of(text));
@@ -293,12 +292,14 @@ MeasureOptions parse_options(int argc, const char* const* argv) {
     throw InputError({}, "", error.what(), "lockstep-measure --help shows the flags");
   }
   take_words(words, options);
+  options.budget_is_wish = demo && app.count("--budget") == 0;
+  const bool wish = options.budget_is_wish && options.device == "cpu";
+  if (wish || app.count("--budget") > 0) options.budget = budget_of(words.budget);
   check_across(options);
   if (options.workers == 0 && options.device == "cpu") options.workers = 2;
   if (options.dry_run && options.resume) {
     throw InputError({}, "--dry-run", "does nothing that --resume could go on with", "one of them");
   }
-  options.budget_is_wish = demo && app.count("--budget") == 0;
   options.settings = settings_of(app);
   options.command = command_of(argc, argv);
   return options;

@@ -61,6 +61,7 @@ TEST_CASE("A budget that holds no repeat is refused, and one that cannot be read
   CHECK_FALSE(fs::exists(visit_file(folder.file("out"))));
   check_refused(folder, two_repeats(folder, {"--budget", "120"}), "--budget");
   check_refused(folder, two_repeats(folder, {"--budget", "0s"}), "--budget");
+  check_refused(folder, two_repeats(folder, {"--budget", ""}), "--budget");
   check_refused(folder, {"--budget", "1min", "--device", "cuda"}, "--budget");
 }
 
