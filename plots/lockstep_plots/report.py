@@ -166,9 +166,9 @@ def _caption_timeline():
         "Both sides share one time axis. The measured step is a single one, recorded layer by "
         "layer and not among the timed ones; the simulated one is a single draw of the noise, "
         "where the scenario has any. Neither need last as long as the median step. Numbers are "
-        "buckets (or gradients) in order; where they would touch, some are left out. A worker waits "
-        "from its own launch of a collective until the last worker's; between machines that is as good as their clocks. The "
-        "measured side shows no host work between layers.")
+        "buckets (or gradients) in order; where they would touch, some are left out. A worker "
+        "waits from its own launch of a collective until the last worker's; between machines "
+        "that is as good as their clocks. The measured side shows no host work between layers.")
 
 
 def _caption_bandwidth(records):
@@ -177,12 +177,13 @@ def _caption_bandwidth(records):
     speed = (" Without the calibration of the same visit, times are as they were measured."
              if raw else "")
     return _caption(
-        "Both axes logarithmic. Bus bandwidth as in nccl-tests: bytes / time, times 2(n\u22121)/n "
-        "for all_reduce, 1 for broadcast and reduce, (n\u22121)/n for the others; time from the "
-        "last launch to the end. Bytes are those of one worker (of all_gather and the like those of "
-        "all); for gather and scatter the bandwidth counts those of all n. Points are "
-        "medians, bars p10 to p90, at the calibration's speed; the line is what the simulator takes between the points, and it "
-        f"goes through the medians over processes.{speed}")
+        "Both axes logarithmic. Bus bandwidth as in nccl-tests: bytes / time, times "
+        "2(n\u22121)/n for all_reduce, 1 for broadcast and reduce, (n\u22121)/n for the others; "
+        "time from the last launch to the end. Bytes are those of one worker (of all_gather and "
+        "the like those of all); for gather and scatter the bandwidth counts those of all n. "
+        "Points are medians, bars p10 to p90, at the calibration's speed; the line is what the "
+        "simulator takes between the points, and it goes through the medians over "
+        f"processes.{speed}")
 
 
 def _definitions(pairs):
