@@ -6,12 +6,13 @@ export LOCKSTEP_VENV        # set it to use a Python environment of yours instea
 VENV_FLAG := $(if $(LOCKSTEP_VENV),-DLOCKSTEP_VENV=$(abspath $(LOCKSTEP_VENV)))
 BUILD := build/release
 
-.PHONY: help setup configure programs build test demo bench validate check format clean clean-setup
+.PHONY: help setup configure programs build test demo bench validate validate-cpu check format clean clean-setup
 
 help:
 	@echo "make demo      measure this machine, predict, validate, plot: build/demo/report.html"
 	@echo "make test      build and run all tests"
 	@echo "make validate  predict the measured GPU runs that ship, without a GPU"
+	@echo "make validate-cpu  measure this machine and hosts emulated on it, and predict that (root, 25 minutes)"
 	@echo "make bench     benchmarks of the simulator: build/bench.json"
 	@echo "make check     what CI runs: tests, sanitizers, clang-tidy, clang-format, the CUDA build"
 	@echo "make format    clang-format in place"
@@ -38,6 +39,9 @@ demo: programs
 validate: configure
 	cmake --build --preset release --parallel $(JOBS) --target lockstep
 	calibration/validate.sh $(BUILD) build/validation.json
+
+validate-cpu: programs
+	tests/hosts/validate_cpu.sh $(BUILD) build/validate-cpu
 
 bench: configure
 	cmake --build --preset release --parallel $(JOBS) --target lockstep-bench

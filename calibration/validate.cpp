@@ -131,6 +131,7 @@ PlatformOptions platform_of(const Run& run) {
   platform.network.emplace();
   platform.network->measured = run.link == Bandwidth{};
   platform.network->bandwidth = run.link;
+  platform.network->latency = run.link_latency;
   platform.network->slow_links = run.slow_links;
   return platform;
 }

@@ -16,7 +16,8 @@ namespace lockstep::runner {
 
 namespace {
 
-constexpr int kWarmup = 3;  // the third step of DDP is the first steady one
+constexpr int kWarmup = 3;        // the third step of DDP is the first steady one
+constexpr int kReplayWarmup = 2;  // who waits need not get warm, but for new buckets
 
 /// A strategy of all workers together.
 struct Shared {
@@ -32,6 +33,7 @@ class Measuring {
 
  private:
   bool replayed() const { return configuration_.replay.has_value(); }
+  int warmup() const { return replayed() ? kReplayWarmup : kWarmup; }
   bool profiles() const { return !worker_.calibration; }
   std::unique_ptr<Bench> make_bench(const StrategyOptions& strategy) const;
   void warm_up();
@@ -93,7 +95,11 @@ std::string Measuring::run_id(const StrategyOptions& strategy, int workers) cons
     id += fmt::format("-caps{}-{}", strategy.first_bucket_cap.count, strategy.bucket_cap.count);
   }
   id += fmt::format("-n{}", workers);
-  if (workers > 1 && worker_.hosts() > 1) id += fmt::format("-hosts{}", worker_.hosts());
+  if (workers > 1 && worker_.hosts() > 1) {
+    id += fmt::format("-hosts{}", worker_.hosts());
+    const std::int64_t link = worker_.options.link.bytes_per_second;
+    if (link > 0) id += fmt::format("-{}kbit", link / 125);
+  }
   return replayed() ? id + "-replay" : id;
 }
 
@@ -163,7 +169,7 @@ void Measuring::warm_up() {
   announce("", "warming up");
   if (!replayed()) ready_order_ = single_->ready_order();
   Moment step = 0;
-  for (int i = 0; i < kWarmup; ++i) {
+  for (int i = 0; i < warmup(); ++i) {
     if (i > 0) step = single_->timed_step().total;  // seeing the order was the first
     worker_.progress.beat();
     for (Shared& shared : shared_) shared.bench->timed_step();
@@ -234,12 +240,13 @@ void Measuring::add_run(const RunSeries& series, const StrategyOptions& strategy
     run.hosts = worker_.hosts();
     run.emulated = worker_.emulated();
     run.link = options.link;
+    run.link_latency = options.link_latency;
     run.slow_links = options.slow_links;
     run.stragglers = options.stragglers;
     const auto parity = configuration_.parity.find(strategy.kind);
     if (parity != configuration_.parity.end()) run.parity = parity->second;
   }
-  add_repeat(series, kWarmup, worker_, run);
+  add_repeat(series, warmup(), worker_, run);
   worker_.part.runs.push_back(std::move(run));
 }
 

@@ -33,7 +33,7 @@ struct Words {
   std::string compute = "real";
   bool no_batch_norm = false;
   std::vector<std::string> stragglers, slow_links;
-  std::string link, budget;
+  std::string link, link_latency, budget;
 };
 
 /// `--demo` is a set of values, which other flags may still change.
@@ -72,6 +72,17 @@ Time budget_of(const std::string& text) {
     throw InputError({}, "--budget", error.what(), "as in 2min");
   }
   throw InputError({}, "--budget", "nothing takes no time", "as in 2min");
+}
+
+Time latency_of(const std::string& text) {
+  constexpr Time kMost = Time::milliseconds(1000);  // as in scenarios
+  try {
+    const Time latency = parse_time(text);
+    if (latency <= kMost) return latency;
+  } catch (const std::invalid_argument& error) {
+    throw InputError({}, "--link-latency", error.what(), "as in 20us");
+  }
+  throw InputError({}, "--link-latency", "a link has at most 1s", "as in 20us");
 }
 
 /// "1=200Mbit/s"
@@ -128,6 +139,12 @@ void take_words(const Words& words, MeasureOptions& options) {
   options.buckets.bucket_cap = cap_of("--bucket-cap", words.bucket_cap);
   options.buckets.first_bucket_cap = cap_of("--first-bucket-cap", words.first_bucket_cap);
   if (!words.link.empty()) options.link = link_of("--link", words.link);
+  if (!words.link_latency.empty()) {
+    if (words.link.empty()) {
+      throw InputError({}, "--link-latency", "is stated beside a rate", "--link 1Gbit/s");
+    }
+    options.link_latency = latency_of(words.link_latency);
+  }
   for (const std::string& text : words.slow_links) {
     options.slow_links.push_back(slow_link_of(text));
   }
@@ -191,6 +208,9 @@ void add_how(CLI::App& app, MeasureOptions& options, Words& words) {
       ->type_name("SPEC");
   app.add_option("--link", words.link, "rate of each host's link, for the records (1Gbit/s)")
       ->type_name("RATE");
+  app.add_option("--link-latency", words.link_latency,
+                 "a message's time to the switch, beside what it takes within a host (20us)")
+      ->type_name("TIME");
   app.add_option("--slow-link", words.slow_links, "a host with another: 1=200Mbit/s")
       ->allow_extra_args(false)
       ->type_name("HOST=RATE");

@@ -19,7 +19,8 @@ struct MeasureOptions {
   Compute compute = Compute::real;
   std::string calibration;  ///< file: only runs, to be compared with it, or replayed from it
   std::vector<InjectedStraggler> stragglers;
-  Bandwidth link;  ///< of each host, as the user states it, for the records; zero: not stated
+  Bandwidth link;     ///< of each host, as the user states it, for the records; zero: not stated
+  Time link_latency;  ///< of each link, as the user states it
   std::vector<SlowLink> slow_links;
   std::string device = "cpu";  ///< or "cuda"
   int workers = 0;  ///< 0: two on cores, one per GPU on GPUs (which then take 1 .. all in turn)

@@ -132,6 +132,7 @@ void describe_run(Io& io, Record& run, Samples& samples) {
   newer(io, "emulated", [&] { io.field("emulated", run.emulated); });
   newer(io, "link_bytes_per_second",
         [&] { io.field("link_bytes_per_second", run.link.bytes_per_second, kLinkRates); });
+  newer(io, "link_latency_ns", [&] { io.field("link_latency_ns", run.link_latency); });
   newer(io, "slow_links", [&] { io.field("slow_links", run.slow_links); });
   newer(io, "stragglers", [&] { io.field("stragglers", run.stragglers); });
   io.group("dataset", [&](auto& dataset) {

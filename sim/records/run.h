@@ -105,6 +105,7 @@ struct Run {
   int hosts = 1;          ///< that the workers were spread over, evenly, rank by rank
   bool emulated = false;  ///< the hosts were parts of one machine, whose cores they shared
   Bandwidth link;         ///< of each host, each way, as its user states it; zero: not stated
+  Time link_latency;      ///< of each link, beside what a message takes on one host
   std::vector<SlowLink> slow_links;
   std::vector<InjectedStraggler> stragglers;
   std::string dataset = "synthetic";

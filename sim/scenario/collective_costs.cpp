@@ -41,6 +41,10 @@ CollectiveCosts::CollectiveCosts(const Scenario& scenario, const Calibration& ca
   const bool buckets = strategy_named(scenario.strategy.kind).has_buckets;
   formula_ = workers > (buckets ? kMostStepwise : kMostStepwiseEach);
   if (platform.network) network_ = *platform.network;
+  const int cores = calibration.origin.machine.cores;
+  if (platform.emulated && cores > 0) {
+    workers_per_core_ = std::max(1.0, static_cast<double>(workers) / cores);
+  }
   if (platform.collective) all_reduce_ = platform.collective->all_reduce;
   const bool across = network_.measured && devices_ < workers;
   for (const CollectiveTable& table : calibration.collectives) {
@@ -106,6 +110,17 @@ StepCost CollectiveCosts::message(CollectiveKind kind, Bytes bytes) const {
                         Bytes{bytes.count * workers_});
 }
 
+/// A message between hosts that are parts of one machine is work of its cores, at both ends and on
+/// its way. Where all ranks send at once, they take turns.
+StepCost CollectiveCosts::on_shared_cores(StepCost step) const {
+  if (workers_per_core_ == 1) return step;
+  const Factor turns = Factor::of(workers_per_core_);
+  step.latency = scale(step.latency + network_.latency * 2, turns) - network_.latency * 2;
+  step.rate = {static_cast<std::int64_t>(static_cast<double>(step.rate.bytes_per_second) /
+                                         workers_per_core_)};
+  return step;
+}
+
 Algorithm CollectiveCosts::algorithm(CollectiveKind kind) const {
   switch (kind) {
     case CollectiveKind::all_reduce:
@@ -150,6 +165,8 @@ Collective CollectiveCosts::collective(CollectiveKind kind, Bytes bytes) const {
   }
   collective.algorithm = algorithm(kind);
   collective.step = message(kind, bytes);
+  // Through a root one message after another passes.
+  if (collective.algorithm != Algorithm::root) collective.step = on_shared_cores(collective.step);
   collective.expanded = true;
   if (formula_) take_formula(collective);
   return collective;

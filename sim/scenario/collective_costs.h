@@ -43,6 +43,7 @@ class CollectiveCosts {
   Measured measured(CollectiveKind kind, Bytes bytes) const;
   Measured through_root(Bytes bytes) const;
   StepCost message(CollectiveKind kind, Bytes bytes) const;
+  StepCost on_shared_cores(StepCost step) const;
   Algorithm algorithm(CollectiveKind kind) const;
   Bandwidth payload(Bandwidth link) const;
   void take_formula(Collective& collective) const;
@@ -52,6 +53,7 @@ class CollectiveCosts {
   bool stepwise_ = false;  ///< over a network
   bool formula_ = false;   ///< instead of its steps: there are too many
   bool gloo_ = false;
+  double workers_per_core_ = 1;  ///< where one machine plays all hosts; at least one
   NetworkOptions network_;
   std::optional<Algorithm> all_reduce_;
   std::vector<CollectiveTable> tables_;  ///< of one host, or across hosts

@@ -178,6 +178,7 @@ class RandomRecords {
     out.hosts = count(1, 8);
     out.emulated = coin();
     out.link = {count(0, 2'000'000'000)};
+    out.link_latency = time();
     out.slow_links =
         list<SlowLink>([&] { return SlowLink{count(0, 9), {count(0, 2'000'000'000)}}; });
     out.stragglers = list<InjectedStraggler>([&] {

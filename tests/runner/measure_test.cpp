@@ -52,6 +52,8 @@ TEST_CASE("Bad flags are one line and exit code 2") {
         {"--straggler", "rank=2,factor=2", "--workers", "2"},
         {"--straggler", "rank=1"},
         {"--link", "fast"},
+        {"--link-latency", "20us"},
+        {"--link", "1Gbit/s", "--link-latency", "20"},
         {"--slow-link", "200Mbit/s"},
         {"--compute", "replay"},
         {"--calibration", folder.file("none.json")},

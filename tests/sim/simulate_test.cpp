@@ -283,6 +283,23 @@ TEST_CASE("all_reduce over two hosts, by hand", "[simulate]") {
         Approx(650 + 2 * 2 * (10 + 2097152 / (125.0 * 8948 / 9014))).epsilon(1e-6));
 }
 
+TEST_CASE("hosts that share two cores take turns at messages that all send at once", "[simulate]") {
+  const auto step = [](const std::string& strategy, int workers, bool emulated) {
+    Scenario scenario = on_hosts(strategy, {workers});
+    scenario.compute = Compute::replay;
+    scenario.platform.network->latency = us(5);
+    scenario.platform.emulated = emulated;
+    scenario.platform.collective = CollectiveModel{.table = false, .all_reduce = Algorithm::ring};
+    return simulate(scenario, gloo_calibration()).points[0].step.p50;
+  };
+  CHECK(step("all_reduce", 2, true) == step("all_reduce", 2, false));
+  // Two all-reduces in six rounds, each of a message's 20 us / 6 and twice 5 us on its way: four
+  // hosts on two cores take all that twice.
+  CHECK((step("all_reduce", 4, true) - step("all_reduce", 4, false)).us() ==
+        Approx(2 * 6 * (20.0 / 6 + 10)).epsilon(1e-6));
+  CHECK(step("gather_scatter", 4, true) == step("gather_scatter", 4, false));
+}
+
 TEST_CASE("gather_scatter over hosts goes through rank 0's link", "[simulate]") {
   // Everybody's 4 MiB to rank 0 and back, twice: (n-1) times the bytes each way, one after the
   // other. Messages and additions of some us are left out of the comparison.

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""shape.py rates LOCKSTEP CALIBRATION TOTAL LATENCY   over which link rates do simulated curves look as published?
+shape.py runs FILE...                                  do measured ones?
+
+The CPU lab's figures (CS744, VGG-11 on 1 to 4 hosts, the total batch shared out) show: gather_scatter slower on 4 hosts
+than on 2 and on 3; all_reduce without gain from 3 to 4; ddp faster with every host, most from 1 to 2. `rates` prints all
+rates, and as its last line the middle of those where all three hold; exit 1 where there are none, or where `runs` differ.
+"""
+import json
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+STRATEGIES = ("gather_scatter", "all_reduce", "ddp")
+NO_GAIN = 0.03  # what cannot be read off a figure
+RATES = [round(10 * 10 ** (i / 24)) for i in range(73)]  # Mbit/s, 10 to 10000
+
+
+def shapes(steps):
+    """Which of the three lines hold; steps[strategy] = times for 1, 2, 3, 4 workers."""
+    gather, all_reduce, ddp = (steps[strategy] for strategy in STRATEGIES)
+    gains = [a - b for a, b in zip(ddp, ddp[1:])]
+    return (
+        gather[3] > max(gather[1:3]),
+        all_reduce[3] > (1 - NO_GAIN) * all_reduce[2],
+        min(gains) > 0 and gains[0] == max(gains),
+    )
+
+
+def line(steps, holds):
+    curves = "   ".join(
+        f"{'yes' if held else 'no ':3} {' '.join(f'{time:6.2f}' for time in steps[strategy])}"
+        for strategy, held in zip(STRATEGIES, holds)
+    )
+    return curves
+
+
+def simulated(lockstep, calibration, total, latency, rate, folder):
+    steps = {}
+    for strategy in STRATEGIES:
+        scenario = folder / "shape.yaml"
+        scenario.write_text(
+            f"name: shape\ncalibration: {pathlib.Path(calibration).resolve()}\nmodel: vgg11\n"
+            f"total_batch: {total}\nworkers: [1, 2, 3, 4]\nstrategy: {{kind: {strategy}}}\nnoise: false\n"
+            f"platform:\n  hosts: {{devices: 1}}\n  network: {{bandwidth: {rate}Mbit/s, latency: {latency}}}\n"
+        )
+        result = folder / "shape.json"
+        subprocess.run([lockstep, "simulate", scenario, "--json", result], check=True, stdout=subprocess.DEVNULL)
+        steps[strategy] = [point["step_ns"]["p50"] / 1e9 for point in json.load(open(result))["points"]]
+    return steps
+
+
+HEADER = "seconds a step on 1, 2, 3, 4 hosts, and whether the published shape holds: " + ", ".join(STRATEGIES)
+
+
+def rates(lockstep, calibration, total, latency):
+    print(HEADER)
+    good = []
+    with tempfile.TemporaryDirectory() as name:
+        for rate in RATES:
+            steps = simulated(lockstep, calibration, total, latency, rate, pathlib.Path(name))
+            holds = shapes(steps)
+            print(f"{rate:6d} Mbit/s   {line(steps, holds)}")
+            if all(holds):
+                good.append(rate)
+    if not good:
+        sys.exit("no rate shows all three")
+    print(f"all three hold from {good[0]} to {good[-1]} Mbit/s")
+    print(round(math.sqrt(good[0] * good[-1])))
+
+
+def runs(files):
+    steps = {strategy: [math.nan] * 4 for strategy in STRATEGIES}
+    for file in files:
+        for run in json.load(open(file))["runs"]:
+            times = [repeat["step_ns"]["p50"] for repeat in run["repeats"]]
+            step = sorted(times)[len(times) // 2] / 1e9
+            for strategy in STRATEGIES:
+                if run["strategy"]["kind"] == strategy or run["workers"] == 1:
+                    steps[strategy][run["workers"] - 1] = step
+    if any(math.isnan(time) for times in steps.values() for time in times):
+        sys.exit("a run of 1, 2, 3 or 4 workers is missing")
+    print(HEADER)
+    holds = shapes(steps)
+    print(f"     measured   {line(steps, holds)}")
+    if not all(holds):
+        sys.exit(1)
+
+
+if sys.argv[1:2] == ["rates"] and len(sys.argv) == 6:
+    rates(*sys.argv[2:])
+elif sys.argv[1:2] == ["runs"] and len(sys.argv) > 2:
+    runs(sys.argv[2:])
+else:
+    sys.exit(__doc__)

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# validate_cpu.sh BUILD OUT [piece]: measures the four strategies on this machine and on hosts emulated on
+# it, predicts all of it from the machine's own profile, and compares; `make validate-cpu` calls it.
+# About 25 minutes on 2 cores that nothing else uses; `piece` is its part for a gate, 2 minutes. Root.
+#   one machine       n = 1, 2, computing, three models
+#   emulated hosts    n = 2, computing; n = 2, 3, 4, 8 replayed; links of 1 Gbit/s and 200 Mbit/s
+#   shape             VGG-11, 64 samples in all, n = 1 .. 4, at the rate where simulated curves look as published
+# Leaves in OUT: measurement.json, calibration.json, runs/*.json, validation.json, shape.txt.
+# Exit 1: a bound does not hold; 2: something is missing.
+set -euo pipefail
+build=$(realpath "$1") out=$2 mode=${3:-full}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+lockstep=$build/lockstep
+cores=$(nproc)
+mkdir -p "$out/runs"
+out=$(realpath "$out")
+rm -f "$out"/runs/*.json
+say() { printf '\n%s, %d s\n' "$*" "$SECONDS"; }
+
+trap '"$here/hosts.sh" down' EXIT
+"$here/hosts.sh" down
+
+# on_hosts HOSTS RATE NAME FLAG...: one worker a host, all started at once; runs/NAME.json is what they measured.
+# Each host has a core, as a worker of one machine has: hosts beyond the cores share them.
+on_hosts() {
+  local hosts=$1 rate=$2 name=$3 host workers=() failed=0
+  shift 3
+  "$here/hosts.sh" up "$hosts" "$rate"
+  for ((host = 0; host < hosts; host++)); do
+    RANK=$host WORLD_SIZE=$hosts LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=10.77.0.1 MASTER_PORT=29500 \
+      timeout 600 taskset -c $((host % cores)) "$here/hosts.sh" run "$host" \
+      "$build/lockstep-measure" -o "$out/$name" "$@" >"$out/$name.$host.log" 2>&1 &
+    workers+=($!)
+  done
+  for host in "${!workers[@]}"; do wait "${workers[host]}" || failed=$host; done
+  "$here/hosts.sh" down
+  if [ ! -e "$out/$name/runs.json" ] && [ ! -e "$out/$name/measurement.json" ]; then
+    tail -n 3 "$out/$name.$failed.log" >&2
+    exit 3
+  fi
+  for file in "$out/$name"/runs*.json; do
+    [ ! -e "$file" ] || sed "s/runs\.samples\.json/$name.samples.json/" "$file" >"$out/runs/$name${file#"$out/$name/runs"}"
+  done
+  [ ! -e "$out/$name/measurement.json" ] || mv "$out/$name/measurement.json" "$out/$name.measurement.json"
+  rm -rf "${out:?}/$name" "$out/$name".*.log
+}
+
+written() { # 200mbit as scenarios and flags write it
+  local rate=${1/mbit/Mbit\/s}
+  echo "${rate/gbit/Gbit\/s}"
+}
+
+if [ "$mode" = piece ]; then
+  models=small_cnn,vgg11 replayed=vgg11 steps=4 repeats=1 budget=40s
+  counts=(2 4) rates=(200mbit) strategies=all_reduce,ddp
+else
+  models=small_cnn,vgg11,resnet18_cifar replayed=vgg11,resnet18_cifar steps=12 repeats=3 budget=7min
+  counts=(2 3 4 8) rates=(1gbit 200mbit) strategies=all_reduce,gather_scatter,ddp
+fi
+
+say "one machine"
+"$lockstep" measure --workers 2 --models "$models" --batches 4 --strategies "single,$strategies" \
+  --steps "$steps" --repeats "$repeats" --budget "$budget" -o "$out/one"
+mv "$out"/one/measurement.json "$out"/measurement.json
+mv "$out"/one/runs.json "$out"/one/runs.samples.json "$out"/runs
+rm -r "$out/one"
+calibration=$out/calibration.json
+"$lockstep" calibrate "$out/measurement.json" -o "$calibration" >/dev/null
+
+say "a message between two emulated hosts"
+on_hosts 2 1gbit across --collectives --repeats 1
+latency=$(python3 "$here/link_latency.py" "$out/measurement.json" "$out/across.measurement.json")
+echo "a link of this machine's emulated hosts: $latency"
+
+say "two emulated hosts, computing"
+for rate in "${rates[@]}"; do
+  on_hosts 2 "$rate" "real-$rate" --calibration "$calibration" --models "$models" --batches 4 \
+    --strategies "$strategies" --steps 6 --repeats 1 --link "$(written "$rate")" --link-latency "$latency"
+done
+
+for hosts in "${counts[@]}"; do
+  for rate in "${rates[@]}"; do
+    say "$hosts emulated hosts, replayed, $rate"
+    on_hosts "$hosts" "$rate" "replay-$rate-$hosts" --calibration "$calibration" --compute replay --models "$replayed" \
+      --batches 4 --strategies "$strategies" --steps 2 --repeats 1 --link "$(written "$rate")" --link-latency "$latency"
+  done
+done
+
+failed=0
+compare() { # compare NAME MEAN WORST FILE...
+  local name=$1 mean=$2 worst=$3
+  shift 3
+  say "$name: a mean error of $mean and a worst of $worst are allowed"
+  "$lockstep" validate "$calibration" "$@" --mean "$mean" --worst "$worst" --json "$out/validation-$name.json" || failed=1
+}
+shopt -s extglob
+[ "$mode" = piece ] || compare cpu 5% 12% "$out/runs/runs.json"
+[ "$mode" = piece ] || compare hosts 7% 15% "$out"/runs/real-+([a-z0-9]).json
+compare hosts_replay 4% 10% "$out"/runs/replay-+([a-z0-9-]).json
+
+if [ "$mode" != piece ]; then
+  total=32
+  say "shape"
+  "$here/shape.py" rates "$lockstep" "$calibration" $total "$latency" >"$out/shape.txt" && rate=$(tail -n 1 "$out/shape.txt") || failed=1
+  tail -n 2 "$out/shape.txt"
+  if [ -n "${rate:-}" ]; then
+    for hosts in 1 2 3 4; do
+      on_hosts "$hosts" "${rate}mbit" "shape-$hosts" --calibration "$calibration" --compute replay --models vgg11 \
+        --batches $(((total + hosts - 1) / hosts)) --strategies "single,$strategies" --steps 2 --repeats 1 \
+        --link "${rate}Mbit/s" --link-latency "$latency"
+    done
+    "$here/shape.py" runs "$out"/runs/shape-[1-4].json | tee -a "$out/shape.txt" || failed=1
+    "$lockstep" validate "$calibration" "$out"/runs/shape-[2-4].json
+  fi
+fi
+say "done"
+exit $failed
