@@ -30,6 +30,8 @@ down() {
   local name
   for name in $(ip netns list | awk -v prefix="$prefix" '$1 ~ "^" prefix "[0-9]+$" { print $1 }'); do
     ip netns pids "$name" | xargs -r kill -KILL 2>/dev/null || true
+    # A namespace goes some time after its last process; its link must not wait for that.
+    ip link del "$prefix-v${name#"$prefix"}" 2>/dev/null || true
     ip netns del "$name"
   done
   ip link del "$switch" 2>/dev/null || true

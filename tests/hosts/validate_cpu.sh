@@ -72,8 +72,9 @@ on_hosts 2 1gbit across --collectives --repeats 1
 latency=$(python3 "$here/link_latency.py" "$out/measurement.json" "$out/across.measurement.json")
 echo "a link of this machine's emulated hosts: $latency"
 
-say "two emulated hosts, computing"
+[ "$mode" = piece ] || say "two emulated hosts, computing"
 for rate in "${rates[@]}"; do
+  [ "$mode" != piece ] || break
   on_hosts 2 "$rate" "real-$rate" --calibration "$calibration" --models "$models" --batches 4 \
     --strategies "$strategies" --steps 6 --repeats 1 --link "$(written "$rate")" --link-latency "$latency"
 done
@@ -81,8 +82,11 @@ done
 for hosts in "${counts[@]}"; do
   for rate in "${rates[@]}"; do
     say "$hosts emulated hosts, replayed, $rate"
-    on_hosts "$hosts" "$rate" "replay-$rate-$hosts" --calibration "$calibration" --compute replay --models "$replayed" \
-      --batches 4 --strategies "$strategies" --steps 2 --repeats 1 --link "$(written "$rate")" --link-latency "$latency"
+    replay=(--calibration "$calibration" --compute replay --models "$replayed" --batches 4 --repeats 1
+      --link "$(written "$rate")" --link-latency "$latency")
+    on_hosts "$hosts" "$rate" "replay-$rate-$hosts" "${replay[@]}" --strategies all_reduce,ddp --steps 4
+    # Through a root a step takes long, and always as long.
+    [ "$mode" = piece ] || on_hosts "$hosts" "$rate" "replay-$rate-$hosts-root" "${replay[@]}" --strategies gather_scatter --steps 1
   done
 done
 
