@@ -15,6 +15,9 @@ namespace {
 
 constexpr int kWarmup = 2;
 constexpr Moment kEnough = 1'500'000'000;  // ns of rounds at one size
+/// Calls take turns through this much: after a backward most gradients have left the caches.
+constexpr std::int64_t kRotation = 64 << 20;  // bytes
+constexpr std::int64_t kMostTurns = 64;
 
 struct Samples {
   std::vector<double> device, host;  ///< ns
@@ -27,7 +30,9 @@ class Call {
       : kind_(kind), communicator_(communicator), device_(device) {
     const auto options = at::TensorOptions().device(device.torch());
     const std::int64_t floats = bytes.count / 4, ranks = communicator.size();
-    flat_ = at::zeros({floats}, options);
+    const std::int64_t turns = std::clamp<std::int64_t>(kRotation / bytes.count, 1, kMostTurns);
+    arrays_ = at::zeros({turns, std::max(floats, kRotation / 4 / turns)}, options);
+    arrays_ = arrays_.narrow(1, 0, floats);
     if (communicator.rank() != 0) return;
     if (kind == CollectiveKind::gather) all_ = at::zeros({floats * ranks}, options);
     if (kind == CollectiveKind::scatter) {
@@ -37,20 +42,21 @@ class Call {
 
   /// Returns the time of the call alone; the operation has been done then.
   Moment operator()() {
+    at::Tensor flat = arrays_[turn_++ % arrays_.size(0)];
     communicator_.barrier();
     const Moment called = host_now();
     switch (kind_) {
       case CollectiveKind::all_reduce:
-        communicator_.all_reduce(flat_);
+        communicator_.all_reduce(flat);
         break;
       case CollectiveKind::broadcast:
-        communicator_.broadcast(flat_, 0);
+        communicator_.broadcast(flat, 0);
         break;
       case CollectiveKind::gather:
-        communicator_.gather(flat_, all_, 0);
+        communicator_.gather(flat, all_, 0);
         break;
       case CollectiveKind::scatter:
-        communicator_.scatter(parts_, flat_, 0);
+        communicator_.scatter(parts_, flat, 0);
         break;
       default:
         LOCKSTEP_ASSERT(false, "a collective that communicators have");
@@ -65,7 +71,9 @@ class Call {
   CollectiveKind kind_;
   Communicator& communicator_;
   Device& device_;
-  at::Tensor flat_, all_;
+  at::Tensor arrays_;  ///< one in each row
+  std::int64_t turn_ = 0;
+  at::Tensor all_;
   std::vector<at::Tensor> parts_;
 };
 

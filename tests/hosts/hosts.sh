@@ -21,7 +21,7 @@ known() { whole "$1" && [ -e "/run/netns/$prefix$1" ] || fail "there is no host 
 
 # Both ends are limited: were only the sender's, three senders could fill one receiver's link three times.
 limit() {
-  local bucket=(tbf rate "$2" burst 128kb latency 400ms)
+  local bucket=(tbf rate "$2" burst 32kb latency 400ms)
   ip netns exec "$prefix$1" tc qdisc replace dev eth0 root "${bucket[@]}"
   tc qdisc replace dev "$prefix-v$1" root "${bucket[@]}"
 }
