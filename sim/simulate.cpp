@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <functional>
 #include <numeric>
@@ -33,6 +34,15 @@ bool has_noise(const Scenario& scenario, const Calibration& calibration) {
   return draws_noise(scenario) && (calibration.noise.step > 0 || calibration.noise.task > 0);
 }
 
+/// Cores change their speed for seconds, each for itself, and the slowest of several workers sets
+/// the pace. So their processes' factors shift the median of many runs, other than one worker's:
+/// drawn anew each step, they shift the median step as much. (GPUs' ranks have profiles of their
+/// own.)
+double of_several_on_cores(const Point& point, const Profile& profile) {
+  const bool several = point.workload.cpu && point.workload.profile_of_worker.size() > 1;
+  return several ? profile.spread_between_processes : 0;
+}
+
 EngineOptions engine_options(const Scenario& scenario, const Calibration& calibration,
                              const Point& point) {
   EngineOptions options;
@@ -42,9 +52,11 @@ EngineOptions engine_options(const Scenario& scenario, const Calibration& calibr
     // The factor of a whole process shifts all steps of a run alike: it is what repeats differ by,
     // and stands in the uncertainty, not in the steps. Steps of one profile vary in their own way:
     // a recorded graph hardly at all.
-    const double own = point.workload.profiles.front().spread_between_steps;
+    const Profile& profile = point.workload.profiles.front();
+    const double own = profile.spread_between_steps;
+    const double step = own > 0 ? own : calibration.noise.step;
     options.noise = {.process = 0,
-                     .step = own > 0 ? own : calibration.noise.step,
+                     .step = std::hypot(step, of_several_on_cores(point, profile)),
                      .task = calibration.noise.task};
   }
   options.slowdowns = point.slowdowns;
