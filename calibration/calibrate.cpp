@@ -58,11 +58,12 @@ Calibration calibrate(const std::vector<Measurement>& measurements) {
     throw InputError({}, "", fmt::format("measurement \"{}\" holds no profile", all.id),
                      "measure at least one model with the strategy single");
   }
-  const Speed speed(all.reference, all.origin.machine);
   Calibration result;
   result.id = all.id;
   result.origin = all.origin;
   result.reference = all.reference;
+  result.drift_exponent = fit_drift_exponent(all.profiles);
+  const Speed speed(result);
   result.launch_queue = all.launch_queue;
   result.profiles = fit_profiles(all.profiles, speed, all.launch_queue, result.fits);
   result.collectives = fit_collectives(all.collectives, speed, result.fits);

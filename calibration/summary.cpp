@@ -47,6 +47,10 @@ std::string summary(const Calibration& calibration) {
     text += fmt::format("  {} active workers of {} threads: each x{:.2f}\n", c.active, c.threads,
                         c.slowdown);
   }
+  if (calibration.origin.machine.gpus.empty()) {
+    text += fmt::format("  drift: steps follow the reference kernel to the power of {:.2f}\n",
+                        calibration.drift_exponent);
+  }
   text += fmt::format("  noise: {:.1f} % between processes, {:.1f} % between steps\n",
                       calibration.noise.process * 100, calibration.noise.step * 100);
   return text;

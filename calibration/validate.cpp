@@ -170,7 +170,7 @@ Scenario scenario_of(const Run& run, const PlatformOptions& platform) {
 
 Validation validate(const Calibration& calibration, const std::vector<Run>& runs,
                     const PlatformOptions& platform, const std::function<void()>& after_run) {
-  const Speed speed(calibration.reference, calibration.origin.machine);
+  const Speed speed(calibration);
   Validation validation;
   validation.calibration = calibration.id;
   for (const Run& run : runs) {
@@ -207,7 +207,7 @@ std::vector<BucketComparison> compare_buckets(const Calibration& calibration, co
                                               const PlatformOptions& platform) {
   if (run.ranks.empty() || run.repeats.empty() || run.sync == Sync::none) return {};
   const auto slowest = std::ranges::max_element(run.ranks, {}, &RunRank::step);
-  const Speed speed(calibration.reference, calibration.origin.machine);
+  const Speed speed(calibration);
   const SpeedIndex& index = run.repeats.front().speed_index;
   Scenario scenario = scenario_of(run, platform);
   const bool over_network = scenario.platform.network.has_value();

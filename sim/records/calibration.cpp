@@ -51,6 +51,8 @@ void describe_calibration(Io& io, Record& calibration, Structures& structures) {
   io.field("id", calibration.id);
   describe_origin(io, calibration.origin);
   io.field("reference_ns", calibration.reference);
+  newer(io, "drift_exponent",
+        [&] { io.field("drift_exponent", calibration.drift_exponent, Range{0, 1}); });
   io.list("profiles", calibration.profiles,
           [&](auto& inner, auto& profile) { describe_profile(inner, profile, structures); });
   io.field("collectives", calibration.collectives);

@@ -47,7 +47,8 @@ struct Fit {
 struct Calibration {
   std::string id;
   Origin origin;
-  Time reference;  ///< the speed all times are normalised to
+  Time reference;             ///< the speed all times are normalised to
+  double drift_exponent = 1;  ///< how far steps follow the reference kernel, 0 to 1
   std::vector<Profile> profiles;
   std::vector<CollectiveTable> collectives;
   std::vector<CopyTable> copies;

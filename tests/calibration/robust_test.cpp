@@ -1,5 +1,6 @@
 #include "calibration/robust.h"
 
+#include <cmath>
 #include <random>
 
 #include "calibration/speed.h"
@@ -13,6 +14,19 @@ std::vector<Time> times(const std::vector<std::int64_t>& ns) {
   std::vector<Time> out;
   for (const std::int64_t value : ns) out.push_back(Time::nanoseconds(value));
   return out;
+}
+
+/// Processes of one rank of one model: the index, and what a step took, in ns.
+void add_processes(std::vector<ProfileSample>& samples, int rank,
+                   const std::vector<std::pair<std::int64_t, std::int64_t>>& processes) {
+  for (const auto& [index, step] : processes) {
+    ProfileSample sample;
+    sample.process = static_cast<int>(samples.size());
+    sample.rank = rank;
+    sample.speed_index = {Time::nanoseconds(index), Time::nanoseconds(index)};
+    sample.steps = {Time::nanoseconds(step)};
+    samples.push_back(sample);
+  }
 }
 
 }  // namespace
@@ -54,7 +68,30 @@ TEST_CASE("times are compared at equal speed") {
   CHECK(Speed(Time::nanoseconds(5), Machine{}).normalised(measured, index) ==
         Time::nanoseconds(50));
   CHECK(Speed(Time::nanoseconds(5), Machine{}).normalised(measured, {}) == measured);
+  // Where steps follow only half as far: the root of it.
+  CHECK(Speed(Time::nanoseconds(5), Machine{}, 0.5).normalised(measured, index).ns() ==
+        Approx(100 / std::sqrt(2)).epsilon(0.01));
   Machine gpus;
   gpus.gpus.resize(1);
   CHECK(Speed(Time::nanoseconds(5), gpus).normalised(measured, index) == measured);
+}
+
+TEST_CASE("how far steps follow the reference kernel is the slope of the logarithms") {
+  // 1000, 2000, 4000 against 100'000 x (1, 2^0.5, 2): half as far, whatever the rank's own level.
+  std::vector<ProfileSample> samples;
+  add_processes(samples, 0, {{1000, 100'000}, {2000, 141'421}, {4000, 200'000}});
+  CHECK(fit_drift_exponent(samples) == 1);  // two beyond the one a group: too few
+  add_processes(samples, 1, {{4000, 900'000}, {2000, 636'396}, {1000, 450'000}});
+  add_processes(samples, 2, {{1000, 70'000}, {2000, 98'995}, {4000, 140'000}});
+  CHECK(fit_drift_exponent(samples) == Approx(0.5).epsilon(1e-3));
+  // Steps that get faster as the kernel gets slower do not follow it at all.
+  std::vector<ProfileSample> against;
+  add_processes(against, 0, {{1000, 4000}, {2000, 2000}, {4000, 1000}, {8000, 500}});
+  add_processes(against, 1, {{1000, 4000}, {2000, 2000}, {4000, 1000}, {8000, 500}});
+  CHECK(fit_drift_exponent(against) == 0);
+  // A steady index tells nothing, however the steps vary.
+  std::vector<ProfileSample> steady;
+  add_processes(steady, 0, {{1000, 4000}, {1001, 9000}, {1000, 1000}, {1001, 500}});
+  add_processes(steady, 1, {{1000, 4000}, {1001, 2000}, {1000, 7000}, {1001, 500}});
+  CHECK(fit_drift_exponent(steady) == 1);
 }

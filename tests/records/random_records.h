@@ -146,6 +146,7 @@ class RandomRecords {
     out.id = text();
     out.origin = origin();
     out.reference = time();
+    out.drift_exponent = real() / 4;
     out.profiles = list<Profile>([&] { return profile(); });
     out.collectives = list<CollectiveTable>([&] { return collective_table(); });
     out.copies = list<CopyTable>([&] { return copy_table(); });
