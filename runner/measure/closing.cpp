@@ -123,16 +123,17 @@ void print_plan(const VisitRecord& record, const MeasureOptions& options, bool e
     const PieceEstimate& piece = all[i];
     std::string line = fmt::format("  {:<22} {}", piece.name, what_a_piece_is(piece, options));
     const int steps = steps_within(piece, share[i], options.steps);
-    if (steps < options.steps) line += fmt::format(" (about {} within the budget)", steps);
-    fmt::print("{:<78} {:>9}\n", line, span(tight ? std::min(share[i], piece.full) : piece.full));
+    if (steps < options.steps) line += fmt::format(" (budget: about {})", steps);
+    fmt::print("{:<84} {:>9}\n", line, span(tight ? std::min(share[i], piece.full) : piece.full));
   }
   if (record.repeats < asked) {
     fmt::print("Left out, to keep to {}: {} of {} repeats.\n", span(options.budget),
                asked - record.repeats, asked);
   }
-  const Time total = sum_full(all) + record.start;
+  const Time full = sum_full(all) + record.start;
+  const Time total = tight ? std::max(options.budget, sum_least(all) + record.start) : full;
   fmt::print(
-      "Takes {}, {}. Nothing was written.\n", about(tight ? options.budget : total),
+      "Takes {}, {}. Nothing was written.\n", about(total),
       earlier ? fmt::format("as long as what was measured into {} on {}", options.out, record.date)
               : "estimated from a few quick timings just now");
   fmt::print("Next: the same without --dry-run\n");
