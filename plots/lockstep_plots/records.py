@@ -158,6 +158,7 @@ class Calibration:
     collectives: tuple  # tables at the calibration's speed
     noise: tuple  # (level, relative standard deviation)
     fits: tuple  # (what, residual, points)
+    drift_exponent: float  # how far steps follow the reference kernel
 
 
 @dataclass
@@ -317,7 +318,8 @@ def _calibration(node):
                  for f in node.items("fits"))
     levels = tuple((k, noise.number(k, low=0)) for k in ("process", "step", "task"))
     return Calibration(node.text("id"), _origin(node), node.number("reference_ns", low=0), profiles,
-                       tuple(map(_table, node.items("collectives"))), levels, fits)
+                       tuple(map(_table, node.items("collectives"))), levels, fits,
+                       node.number("drift_exponent", default=1.0, low=0))
 
 
 def _measurement(node):
@@ -348,11 +350,14 @@ def _origin(node):
 
 
 def speed_factor(calibration, index):
-    """What takes a time to the calibration's speed: reference / mean(before, after). 1 where the
-    calibration is None, and on GPUs, whose clock is their own (the rule of calibration/speed.h)."""
+    """What takes a time to the calibration's speed: reference / mean(before, after), to the power
+    of the drift exponent. 1 where the calibration is None, and on GPUs, whose clock is their own
+    (the rule of calibration/speed.h)."""
     reference = calibration.reference if calibration and not calibration.origin.gpus else 0
     before, after = index
-    return 2 * reference / (before + after) if reference and before and after else 1.0
+    if not (reference and before and after):
+        return 1.0
+    return (2 * reference / (before + after)) ** calibration.drift_exponent
 
 
 def normalised_medians(run, calibration):
