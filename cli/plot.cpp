@@ -70,7 +70,7 @@ void add_plot(CLI::App& app, Action& action) {
       ->required()
       ->type_name("DIR");
   command->footer(
-      "Examples:\n  lockstep plot result.json validation.json -o plots\n"
+      "Example:\n  lockstep plot result.json validation.json -o plots\n"
       "  lockstep plot simulated.trace.json measured/vgg11-b32-ddp-n2.trace.json -o plots");
   command->callback([&action, options] { action = [options] { return plot_files(*options); }; });
 }
