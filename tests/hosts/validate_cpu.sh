@@ -51,16 +51,16 @@ written() { # 200mbit as scenarios and flags write it
 }
 
 if [ "$mode" = piece ]; then
-  models=small_cnn,vgg11 replayed=vgg11 steps=4 repeats=1 budget=40s
+  models=small_cnn,vgg11 replayed=vgg11 steps=4 repeats=1 budget=()
   counts=(2 4) rates=(200mbit) strategies=all_reduce,ddp
 else
-  models=small_cnn,vgg11,resnet18_cifar replayed=vgg11,resnet18_cifar steps=12 repeats=3 budget=7min
+  models=small_cnn,vgg11,resnet18_cifar replayed=vgg11,resnet18_cifar steps=12 repeats=3 budget=(--budget 7min)
   counts=(2 3 4 8) rates=(1gbit 200mbit) strategies=all_reduce,gather_scatter,ddp
 fi
 
 say "one machine"
 "$lockstep" measure --workers 2 --models "$models" --batches 4 --strategies "single,$strategies" \
-  --steps "$steps" --repeats "$repeats" --budget "$budget" -o "$out/one"
+  --steps "$steps" --repeats "$repeats" "${budget[@]}" -o "$out/one"
 mv "$out"/one/measurement.json "$out"/measurement.json
 mv "$out"/one/runs.json "$out"/one/runs.samples.json "$out"/runs
 rm -r "$out/one"
@@ -100,7 +100,9 @@ compare() { # compare NAME MEAN WORST FILE...
 shopt -s extglob
 [ "$mode" = piece ] || compare cpu 5% 12% "$out/runs/runs.json"
 [ "$mode" = piece ] || compare hosts 7% 15% "$out"/runs/real-+([a-z0-9]).json
-compare hosts_replay 4% 10% "$out"/runs/replay-+([a-z0-9-]).json
+# A gate's machine may be busy, and what waits instead of computing feels that: its bounds are for what is broken.
+[ "$mode" = piece ] && replay_bounds=(8% 20%) || replay_bounds=(4% 10%)
+compare hosts_replay "${replay_bounds[@]}" "$out"/runs/replay-+([a-z0-9-]).json
 
 if [ "$mode" != piece ]; then
   total=32
