@@ -101,7 +101,7 @@ shopt -s extglob
 [ "$mode" = piece ] || compare cpu 5% 12% "$out/runs/runs.json"
 [ "$mode" = piece ] || compare hosts 7% 15% "$out"/runs/real-+([a-z0-9]).json
 # A gate's machine may be busy, and what waits instead of computing feels that: its bounds are for what is broken.
-[ "$mode" = piece ] && replay_bounds=(8% 20%) || replay_bounds=(4% 10%)
+[ "$mode" = piece ] && replay_bounds=(15% 40%) || replay_bounds=(4% 10%)
 compare hosts_replay "${replay_bounds[@]}" "$out"/runs/replay-+([a-z0-9-]).json
 
 if [ "$mode" != piece ]; then
