@@ -94,7 +94,7 @@ struct Watch::State {
       try {
         round();
       } catch (const std::exception&) {
-        // The store's silence is judged like a worker's.
+        continue;  // the store's silence is judged like a worker's
       }
     }
   }
@@ -184,7 +184,7 @@ Watch::~Watch() {
   try {
     state_->tell(kDone);
   } catch (const std::exception&) {
-    // Who served the store was done before.
+    return;  // who served the store was done before
   }
 }
 
@@ -198,7 +198,7 @@ void Watch::fail(const std::string& why) {
     state_->tell(why.substr(0, why.find('\n')));
     if (state_->environment.rank == 0) std::this_thread::sleep_for(3 * kBeat);
   } catch (const std::exception&) {
-    // Then they find it out by its silence.
+    return;  // then they find it out by its silence
   }
 }
 
