@@ -21,10 +21,6 @@ std::string name_of(const Profile& profile) {
                      profile.beside > 1 ? fmt::format(", {} beside", profile.beside) : "");
 }
 
-Time median_step(const ProfileSample& sample) {
-  return sample.steps.empty() ? sample.profile.step : median(sample.steps);
-}
-
 /// Every time of the profile, in a fixed order.
 std::vector<Time*> times_of(Profile& profile) {
   std::vector<Time*> times;

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "calibration/robust.h"
 #include "sim/records/measurement.h"
 
 namespace lockstep {
@@ -20,6 +21,11 @@ inline ProfileGroups by_key(const std::vector<ProfileSample>& samples) {
     groups[{p.model, p.batch, p.precision, p.graph, p.beside}].push_back(&sample);
   }
   return groups;
+}
+
+/// Of the unprofiled steps, where there are some.
+inline Time median_step(const ProfileSample& sample) {
+  return sample.steps.empty() ? sample.profile.step : median(sample.steps);
 }
 
 }  // namespace lockstep

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
 
-#include "calibration/robust.h"
+#include "calibration/profile_groups.h"
 
 namespace lockstep {
 
@@ -15,43 +14,41 @@ double fit_drift_exponent(const std::vector<ProfileSample>& samples) {
   struct Point {
     double index, step;
   };
-  std::map<std::tuple<std::string, int, int, int>, std::vector<Point>> groups;
-  for (const ProfileSample& sample : samples) {
-    const Time around = sample.speed_index.before + sample.speed_index.after;
-    if (around <= Time{} || sample.steps.empty()) continue;
-    const Time step = median(sample.steps);
-    if (step <= Time{}) continue;
-    groups[{sample.profile.model, sample.profile.batch, sample.profile.beside, sample.rank}]
-        .push_back({std::log(around.seconds()), std::log(step.seconds())});
-  }
   double both = 0, index = 0;
   int freedom = 0;
-  for (const auto& [key, points] : groups) {
-    Point mean{0, 0};
-    for (const Point& point : points) {
-      mean.index += point.index / static_cast<double>(points.size());
-      mean.step += point.step / static_cast<double>(points.size());
+  for (const auto& [key, group] : by_key(samples)) {
+    std::map<int, std::vector<Point>> of_rank;
+    for (const ProfileSample* sample : group) {
+      const Time around = sample->speed_index.before + sample->speed_index.after;
+      const Time step = median_step(*sample);
+      if (around <= Time{} || step <= Time{}) continue;
+      of_rank[sample->rank].push_back({std::log(around.seconds()), std::log(step.seconds())});
     }
-    for (const Point& point : points) {
-      both += (point.index - mean.index) * (point.step - mean.step);
-      index += (point.index - mean.index) * (point.index - mean.index);
+    for (const auto& [rank, points] : of_rank) {
+      Point mean{0, 0};
+      for (const Point& point : points) {
+        mean.index += point.index / static_cast<double>(points.size());
+        mean.step += point.step / static_cast<double>(points.size());
+      }
+      for (const Point& point : points) {
+        both += (point.index - mean.index) * (point.step - mean.step);
+        index += (point.index - mean.index) * (point.index - mean.index);
+      }
+      freedom += static_cast<int>(points.size()) - 1;
     }
-    freedom += static_cast<int>(points.size()) - 1;
   }
   if (freedom < kFewest || index < freedom * kSteady * kSteady) return 1;
   return std::clamp(both / index, 0.0, 1.0);
 }
 
-Time Speed::normalised(Time time, const SpeedIndex& index) const {
-  if (!drifts_ || index.before <= Time{} || index.after <= Time{}) return time;
+double Speed::slowdown(const SpeedIndex& index) const {
+  if (!drifts_ || index.before <= Time{} || index.after <= Time{}) return 1;
   const double around = (index.before + index.after).seconds();
-  return Time::from_seconds(time.seconds() *
-                            std::pow(2 * reference_.seconds() / around, exponent_));
+  return std::pow(around / (2 * reference_.seconds()), exponent_);
 }
 
-double Speed::slowdown(const SpeedIndex& index) const {
-  constexpr Time kUnit = Time::nanoseconds(1'000'000'000);
-  return kUnit.seconds() / normalised(kUnit, index).seconds();
+Time Speed::normalised(Time time, const SpeedIndex& index) const {
+  return Time::from_seconds(time.seconds() / slowdown(index));
 }
 
 }  // namespace lockstep

@@ -28,9 +28,9 @@ class Speed {
   explicit Speed(const Calibration& calibration)
       : Speed(calibration.reference, calibration.origin.machine, calibration.drift_exponent) {}
 
-  Time normalised(Time time, const SpeedIndex& index) const;
-  /// How many times as long as at calibration the reference kernel took; 1 where nothing drifts.
+  /// How many times as long as at calibration a step takes; 1 where nothing drifts.
   double slowdown(const SpeedIndex& index) const;
+  Time normalised(Time time, const SpeedIndex& index) const;
   bool drifts() const { return drifts_; }
 
  private:
