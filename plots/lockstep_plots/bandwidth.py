@@ -118,12 +118,7 @@ def figures(found, narrow=False):
 
 def _figure(page, found, narrow):
     columns = 1 if narrow or len(page) == 1 else 2
-    lines = -(-len(page) // columns)
-    fig = style.figure(style.NARROW if narrow else style.WIDE,
-                       2.5 * lines + (1.5 if narrow else 0.95))
-    axes = fig.subplots(lines, columns, squeeze=False).ravel()
-    for axis in axes[len(page):]:
-        axis.set_visible(False)
+    fig, axes = style.panels(len(page), columns, 1.5 if narrow else 0.95, narrow)
     counts = sorted({n for panel in found for n in panel.counts()})
     looks = {n: (style.COLOURS[i % len(style.COLOURS)], style.SHAPES[i % len(style.SHAPES)],
                  LINES[i % len(LINES)]) for i, n in enumerate(counts)}

@@ -39,12 +39,7 @@ def figures(curves, narrow=False):
 
 
 def _figure(curves, columns, narrow):
-    lines = -(-len(curves) // columns)
-    fig = style.figure(style.NARROW if narrow else style.WIDE,
-                       2.5 * lines + (1.15 if narrow else 0.75))
-    axes = fig.subplots(lines, columns, squeeze=False).ravel()
-    for axis in axes[len(curves):]:
-        axis.set_visible(False)
+    fig, axes = style.panels(len(curves), columns, 1.15 if narrow else 0.75, narrow)
     for axis, curve in zip(axes, curves):
         _draw(axis, curve, fig.get_figwidth() / columns - 0.6)
         axis.set_title(textwrap.fill(full_label(curve), 90 // columns if not narrow else 45),

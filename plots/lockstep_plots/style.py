@@ -42,6 +42,17 @@ def figure(width, height):
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def panels(count, columns, border, narrow):
+    """A figure with `count` panels in `columns`, 2.5 inches a line and `border` more, and its axes:
+    in the last line some may be left over, and are not shown."""
+    lines = -(-count // columns)
+    fig = figure(NARROW if narrow else WIDE, 2.5 * lines + border)
+    axes = fig.subplots(lines, columns, squeeze=False).ravel()
+    for axis in axes[count:]:
+        axis.set_visible(False)
+    return fig, axes
+
+
 def heading(part, text, narrow):
     """What the figure shows, above it, broken where the width ends."""
     part.suptitle(textwrap.fill(text, 42 if narrow else 84), fontsize=10, fontweight="bold",
