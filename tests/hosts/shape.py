@@ -9,6 +9,7 @@ rates, and as its last line the middle of those where all three hold; exit 1 whe
 import json
 import math
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,11 +31,10 @@ def shapes(steps):
 
 
 def line(steps, holds):
-    curves = "   ".join(
+    return "   ".join(
         f"{'yes' if held else 'no ':3} {' '.join(f'{time:6.2f}' for time in steps[strategy])}"
         for strategy, held in zip(STRATEGIES, holds)
     )
-    return curves
 
 
 def simulated(lockstep, calibration, total, latency, rate, folder):
@@ -75,8 +75,7 @@ def runs(files):
     steps = {strategy: [math.nan] * 4 for strategy in STRATEGIES}
     for file in files:
         for run in json.load(open(file))["runs"]:
-            times = [repeat["step_ns"]["p50"] for repeat in run["repeats"]]
-            step = sorted(times)[len(times) // 2] / 1e9
+            step = statistics.median(repeat["step_ns"]["p50"] for repeat in run["repeats"]) / 1e9
             for strategy in STRATEGIES:
                 if run["strategy"]["kind"] == strategy or run["workers"] == 1:
                     steps[strategy][run["workers"] - 1] = step
