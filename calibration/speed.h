@@ -32,6 +32,7 @@ class Speed {
   double slowdown(const SpeedIndex& index) const;
   Time normalised(Time time, const SpeedIndex& index) const;
   bool drifts() const { return drifts_; }
+  double exponent() const { return exponent_; }
 
  private:
   Time reference_;

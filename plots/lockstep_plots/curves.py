@@ -149,9 +149,11 @@ def _measured_index(records):
     """A function (setup, strategy, batch, workers) -> Measured or None.
 
     Runs come before a validation, since they hold every repeat, unless nobody says at which speed
-    they were and the validation knows.
+    they were and the validation knows. Which are stable a validation knows better: runs judge as if
+    steps followed the speed index entirely.
     """
-    known = _from_validations(records)
+    validated = _from_validations(records)
+    known = dict(validated)
     calibrations = {c.id: c for c in records.calibrations}
     medians, stable = {}, {}
     for run in records.runs:
@@ -161,7 +163,8 @@ def _measured_index(records):
             medians.setdefault(key, []).extend(normalised_medians(run, calibration))
             stable[key] = stable.get(key, True) and run.stable
     for key, values in medians.items():
-        known[key] = Measured(*median_and_range(values), stable[key])
+        judged = validated.get(key)
+        known[key] = Measured(*median_and_range(values), judged.stable if judged else stable[key])
 
     def find(setup, strategy, batch, workers):
         found = known.get((setup, strategy, batch, workers))

@@ -66,7 +66,7 @@ void print_runs(const std::vector<Run>& runs) {
                                : run.parity ? fmt::format("{:.1e}", run.parity->relative_l2)
                                             : "-";
     const std::string apart =
-        steps.size() > 1 ? fmt::format("{:.1f} %", 100 * repeats_apart(run)) : "-";
+        steps.size() > 1 ? fmt::format("{:.1f} %", 100 * repeats_apart(run, 1)) : "-";
     fmt::print("{:<14} {:>6} {:<14} {:>2}  {:>8.2f} ms  {:>5}  {:>7}  {:>7}  {:<8}{}\n", run.model,
                run.batch_per_worker, run.strategy.kind, run.workers, median_time(steps).ms(),
                steps_of(run), steps.size(), apart, parity, run.stable ? "" : "  not stable");

@@ -54,9 +54,7 @@ class Merging {
 
   Part whole() {
     for (Run& run : whole_.runs) {
-      // The median over repeats stands for the run: it is as stable as most of them.
-      run.stable = 2 * unstable_[run.id] <= static_cast<int>(run.repeats.size()) &&
-                   repeats_apart(run) <= kRepeatsApart;
+      run.stable = is_stable(run, 1);  // how far its steps follow the index is known later
       run.ranks.clear();
       for (auto& [rank, seen] : ranks_[run.id]) run.ranks.push_back(middle(std::move(seen)));
     }
@@ -66,7 +64,6 @@ class Merging {
 
  private:
   void add_repeats(Run run) {
-    unstable_[run.id] += run.stable ? 0 : 1;
     const auto known = std::ranges::find(whole_.runs, run.id, &Run::id);
     if (known == whole_.runs.end()) {
       whole_.runs.push_back(std::move(run));
@@ -79,7 +76,6 @@ class Merging {
   Part whole_;
   std::vector<Time> references_;
   std::map<std::string, std::map<int, std::vector<RunRank>>> ranks_;  // by run and rank
-  std::map<std::string, int> unstable_;                               // repeats, by run
 };
 
 }  // namespace
@@ -87,17 +83,6 @@ class Merging {
 bool holds_anything(const Measurement& measurement) {
   return !measurement.profiles.empty() || !measurement.collectives.empty() ||
          !measurement.cores.empty();
-}
-
-double repeats_apart(const Run& run) {
-  std::vector<double> steps;
-  for (const RunRepeat& repeat : run.repeats) {
-    const SpeedIndex& index = repeat.speed_index;
-    steps.push_back(repeat.step.p50.seconds() / (index.before.seconds() + index.after.seconds()));
-  }
-  if (steps.size() < 2) return 0;
-  const auto [least, most] = std::ranges::minmax(steps);
-  return (most - least) / ((most + least) / 2);
 }
 
 void save_part(const Part& part, const std::string& out, int repeat, const std::string& piece,

@@ -30,9 +30,4 @@ bool holds_anything(const Measurement& measurement);
 /// Writes `out`/measurement.json and `out`/runs.json with its samples, where there is any.
 void write_results(const Part& whole, const std::string& out);
 
-/// How far apart the repeats lie at equal speed, as a share of their mean; 0 with one repeat.
-double repeats_apart(const Run& run);
-/// Beyond it the machine changed in ways that the index does not see, and a run is not stable.
-inline constexpr double kRepeatsApart = 0.25;
-
 }  // namespace lockstep::runner

@@ -9,8 +9,6 @@ namespace lockstep::runner {
 
 namespace {
 
-constexpr double kSteady = 0.25;  // a change that comes late or early leaves half of it: 12 %
-
 /// Median over the steps of what `part` says of each, in nanoseconds.
 template <typename Part>
 Time middle(const std::vector<TimedStep>& steps, Part part) {
@@ -54,12 +52,12 @@ SpeedIndex SpeedSeries::of(const std::vector<Time>& steps) const {
   return {.before = Time::from_seconds(first * scale), .after = Time::from_seconds(last * scale)};
 }
 
-bool SpeedSeries::stable() const {
+double SpeedSeries::change() const {
   std::vector<double> changes;
   for (std::size_t i = 0; i < before_.size(); ++i) {
     changes.push_back(std::abs(after_[i].seconds() / before_[i].seconds() - 1));
   }
-  return median(changes) <= kSteady;
+  return median(changes);
 }
 
 void add_repeat(const RunSeries& series, int warmup, Worker& worker, Run& run) {
@@ -72,6 +70,7 @@ void add_repeat(const RunSeries& series, int warmup, Worker& worker, Run& run) {
   repeat.step = quantiles(repeat.samples);
   repeat.input = middle(steps, [](const TimedStep& s) { return s.input; });
   repeat.speed_index = series.speed.of(repeat.samples);
+  repeat.speed_change = series.speed.change();
 
   RunRank rank;
   rank.rank = worker.rank();
@@ -82,8 +81,8 @@ void add_repeat(const RunSeries& series, int warmup, Worker& worker, Run& run) {
   rank.optimizer = middle(steps, [](const TimedStep& s) { return s.optimizer; });
   rank.buckets = middle_buckets(steps);
   rank.peak = {worker.device->take_peak_bytes()};
-  run.stable = series.speed.stable();
   run.repeats.push_back(std::move(repeat));
+  run.stable = is_stable(run, 1);
   run.ranks.push_back(std::move(rank));
 }
 

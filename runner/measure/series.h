@@ -16,9 +16,8 @@ class SpeedSeries {
   /// The index by which the series' median step, normalised, is the median of its steps each
   /// normalised by its own block: a machine changes its speed from one block to the next.
   SpeedIndex of(const std::vector<Time>& steps) const;
-  /// Whether the machine kept its speed within most blocks: a change in between is corrected by the
-  /// mean of both ends, so only as far as it went evenly.
-  bool stable() const;
+  /// RunRepeat::speed_change.
+  double change() const;
 
  private:
   std::vector<Time> before_, after_;

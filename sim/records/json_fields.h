@@ -149,8 +149,7 @@ class JsonReader {
   template <class T>
   void field(std::string_view key, std::optional<T>& value) {
     value.reset();
-    const nlohmann::json& in = child(key);
-    if (!in.is_null()) read_record(in, at_.child(key), value.emplace());
+    if (!child(key).is_null()) field(key, value.emplace());
   }
 
   template <class E>
@@ -222,7 +221,11 @@ class JsonWriter {
   }
   template <class T>
   void field(std::string_view key, const std::optional<T>& value) {
-    put(key, value ? record(*value) : nlohmann::ordered_json(nullptr));
+    if (value) {
+      field(key, *value);
+    } else {
+      put(key, nlohmann::ordered_json(nullptr));
+    }
   }
   template <class E>
   void name(std::string_view key, const E& value, Names names) {

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <utility>
 
@@ -112,6 +114,7 @@ void describe_repeat(Io& io, Described<Io, RunRepeat>& repeat, Samples& samples)
   io.field("step_ns", repeat.step);
   io.field("input_ns", repeat.input);
   io.field("speed_index", repeat.speed_index);
+  newer(io, "speed_change", [&] { io.field("speed_change", repeat.speed_change); });
   describe_samples_reference(io, repeat, samples);
 }
 
@@ -182,6 +185,29 @@ Samples samples_beside(const std::string& file) {
 }
 
 }  // namespace
+
+double repeats_apart(const Run& run, double exponent) {
+  std::vector<double> steps;
+  for (const RunRepeat& repeat : run.repeats) {
+    const double around = (repeat.speed_index.before + repeat.speed_index.after).seconds();
+    const double slowdown = around > 0 ? std::pow(around, exponent) : 1;
+    steps.push_back(repeat.step.p50.seconds() / slowdown);
+  }
+  if (steps.size() < 2 || std::ranges::max(steps) <= 0) return 0;
+  const auto [least, most] = std::ranges::minmax(steps);
+  return (most - least) / ((most + least) / 2);
+}
+
+bool is_stable(const Run& run, double exponent) {
+  constexpr double kSteady = 0.25;  // a change that comes late or early leaves half of it: 12 %
+  std::size_t unsteady = 0;
+  for (const RunRepeat& repeat : run.repeats) {
+    if (!repeat.speed_change) return run.stable;
+    unsteady += std::pow(1 + *repeat.speed_change, exponent) - 1 > kSteady ? 1 : 0;
+  }
+  // The median over repeats stands for the run: it is as stable as most of them.
+  return 2 * unsteady <= run.repeats.size() && repeats_apart(run, exponent) <= kRepeatsApart;
+}
 
 std::string samples_file(const std::string& file) {
   std::filesystem::path path(file);

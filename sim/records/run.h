@@ -63,6 +63,8 @@ struct RunRepeat {
   Quantiles step;
   Time input;
   SpeedIndex speed_index;
+  /// By what share of itself the index changed within a block, the median over the blocks.
+  std::optional<double> speed_change;
   std::vector<Time> samples;  ///< on disk in <name>.samples.json, named "file#process"
   bool operator==(const RunRepeat&) const = default;
 };
@@ -111,13 +113,24 @@ struct Run {
   std::string dataset = "synthetic";
   std::int64_t dataset_samples = 0;
   int loaders = 0;     ///< threads of a worker that load batches ahead; 0: it loads them itself
-  bool stable = true;  ///< false: drift inside a block that normalising cannot correct
+  bool stable = true;  ///< is_stable, were steps to follow the index entirely
   std::vector<RunRepeat> repeats;
   std::vector<RunRank> ranks;
   std::optional<Parity> parity;
   std::optional<Failure> failure;
   bool operator==(const Run&) const = default;
 };
+
+/// How far apart the repeats lie, as a share of their mean, once the speed index to the power of
+/// `exponent` is taken out of them; 0 with one repeat.
+double repeats_apart(const Run& run, double exponent);
+/// Beyond it the machine changed in ways that the index does not see.
+inline constexpr double kRepeatsApart = 0.25;
+
+/// Whether most repeats kept their speed within their blocks and the repeats agree. `exponent` says
+/// how far steps follow the index: 1, entirely; 0, not at all. Of a run that does not say how the
+/// index changed, what its runner found.
+bool is_stable(const Run& run, double exponent);
 
 /// Where the raw samples of a file of runs are: "a.samples.json" beside "a.json".
 std::string samples_file(const std::string& runs_file);

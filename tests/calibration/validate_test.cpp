@@ -93,6 +93,32 @@ TEST_CASE("n = 1 and unstable points are listed and not averaged") {
   CHECK_THAT(table, Contains("over 1 points"));
 }
 
+TEST_CASE("a point is as stable as its steps, however much the index changed") {
+  // The index rose by 60 % within the blocks. To the power of 1 that is 60 % of a step, of which 25
+  // can be taken out; to the power of 0.4, 1.6^0.4 - 1 = 21 %.
+  Run run = run_of(2, {350, 354, 360});
+  for (RunRepeat& repeat : run.repeats) repeat.speed_change = 0.6;
+  const auto stable = [&](double exponent) {
+    Calibration calibration = cpu_calibration();
+    calibration.drift_exponent = exponent;
+    return validate(calibration, {run}).groups.at(0).points.at(0).stable;
+  };
+  CHECK_FALSE(stable(1));
+  CHECK(stable(0.4));
+  // Most of the repeats stand for all.
+  run.repeats[0].speed_change = run.repeats[1].speed_change = 0.1;
+  CHECK(stable(1));
+  // 250 to 360 us at the same index: 110 / 305 = 36 % apart, above 25.
+  run.repeats[0].step.p50 = us(250);
+  CHECK_FALSE(stable(0.4));
+  // The others at twice the index: 354 / 2^0.4 = 268 and 360 / 2^0.4 = 273, 9 % from 250.
+  run.repeats[1].speed_index = run.repeats[2].speed_index = {us(200), us(200)};
+  CHECK(stable(0.4));
+  // Who waits does not drift.
+  run.compute = Compute::replay;
+  CHECK_FALSE(stable(0.4));
+}
+
 TEST_CASE("what cannot be predicted names its run") {
   Run run = run_of(2, {350});
   run.strategy.kind = "fsdp";

@@ -196,6 +196,7 @@ class RandomRecords {
                        quantiles(),
                        time(),
                        speed_index(),
+                       coin() ? std::optional(real()) : std::nullopt,
                        list<Time>([&] { return time(); })};
     });
     out.ranks = list<RunRank>([&] {
