@@ -6,6 +6,10 @@ target_compile_options(lockstep_flags INTERFACE -Wall -Wextra -Wpedantic -Wshado
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(lockstep_flags INTERFACE -Wno-restrict)
 endif()
+# It takes the private types of a file for a header's where files are compiled together.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_UNITY_BUILD)
+  target_compile_options(lockstep_flags INTERFACE -Wno-subobject-linkage)
+endif()
 if(LOCKSTEP_WERROR)
   target_compile_options(lockstep_flags INTERFACE -Werror)
 endif()

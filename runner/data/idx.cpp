@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::int64_t kLargest = std::int64_t{1} << 30;  // bytes of data; a sane file has less
 
-[[noreturn]] void fail(const std::string& file, std::string_view what, std::string_view hint = "") {
+[[noreturn]] void fail_idx(const std::string& file, std::string_view what,
+                           std::string_view hint = "") {
   throw InputError({.file = file}, "", what, hint);
 }
 
@@ -24,7 +25,7 @@ constexpr std::int64_t kLargest = std::int64_t{1} << 30;  // bytes of data; a sa
 class GzipFile {
  public:
   explicit GzipFile(const std::string& file) : name_(file), file_(gzopen(file.c_str(), "rb")) {
-    if (!file_) fail(file, "cannot be opened");
+    if (!file_) fail_idx(file, "cannot be opened");
   }
   /// Up to that many bytes.
   std::size_t read(std::uint8_t* to, std::size_t count) {
@@ -32,7 +33,7 @@ class GzipFile {
     while (done < count) {
       const auto piece = static_cast<unsigned>(std::min<std::size_t>(count - done, 1 << 24));
       const int got = gzread(file_.get(), to + done, piece);
-      if (got < 0) fail(name_, "is damaged: its gzip data cannot be unpacked");
+      if (got < 0) fail_idx(name_, "is damaged: its gzip data cannot be unpacked");
       if (got == 0) break;
       done += static_cast<std::size_t>(got);
     }
@@ -62,14 +63,15 @@ std::uint32_t big_endian(const std::uint8_t* bytes) {
 IdxArray read_idx(const std::string& file, std::size_t dimensions) {
   constexpr std::uint8_t kUnsignedBytes = 0x08;
   if (!std::filesystem::exists(file)) {
-    fail(file, "is missing", "apt install dataset-fashion-mnist, or name the folder of the files");
+    fail_idx(file, "is missing",
+             "apt install dataset-fashion-mnist, or name the folder of the files");
   }
-  if (std::filesystem::is_directory(file)) fail(file, "is a folder");
+  if (std::filesystem::is_directory(file)) fail_idx(file, "is a folder");
   GzipFile input(file);
   std::vector<std::uint8_t> header(4 + 4 * dimensions);
-  if (input.read(header.data(), header.size()) < header.size()) fail(file, "is truncated");
+  if (input.read(header.data(), header.size()) < header.size()) fail_idx(file, "is truncated");
   if (header[0] != 0 || header[1] != 0 || header[2] != kUnsignedBytes || header[3] != dimensions) {
-    fail(file, fmt::format("is not an IDX file of bytes with {} dimensions", dimensions));
+    fail_idx(file, fmt::format("is not an IDX file of bytes with {} dimensions", dimensions));
   }
   IdxArray array;
   std::int64_t count = 1;
@@ -77,18 +79,18 @@ IdxArray read_idx(const std::string& file, std::size_t dimensions) {
     const std::uint32_t size = big_endian(&header[4 + 4 * i]);
     count *= std::min<std::int64_t>(size, kLargest + 1);
     if (count == 0 || count > kLargest) {
-      fail(file, fmt::format("has an impossible size of {}", size));
+      fail_idx(file, fmt::format("has an impossible size of {}", size));
     }
     array.sizes.push_back(static_cast<int>(size));
   }
   array.data.resize(static_cast<std::size_t>(count));
   const std::size_t got = input.read(array.data.data(), array.data.size());
   if (got < array.data.size()) {
-    fail(file, fmt::format("is truncated: {} of {} bytes", got, array.data.size()));
+    fail_idx(file, fmt::format("is truncated: {} of {} bytes", got, array.data.size()));
   }
   std::uint8_t extra = 0;
-  if (input.read(&extra, 1) > 0) fail(file, "is longer than its header says");
-  if (!input.intact()) fail(file, "is damaged: its gzip checksum does not hold");
+  if (input.read(&extra, 1) > 0) fail_idx(file, "is longer than its header says");
+  if (!input.intact()) fail_idx(file, "is damaged: its gzip checksum does not hold");
   return array;
 }
 
@@ -98,15 +100,16 @@ LabelledImages read_fashion_mnist(const std::string& directory) {
   const std::string label_file = folder + "/train-labels-idx1-ubyte.gz";
   LabelledImages read{.images = read_idx(image_file, 3), .labels = read_idx(label_file, 1)};
   if (read.images.sizes[1] != 28 || read.images.sizes[2] != 28) {
-    fail(image_file, fmt::format("holds images of {}x{}, not 28x28", read.images.sizes[1],
-                                 read.images.sizes[2]));
+    fail_idx(image_file, fmt::format("holds images of {}x{}, not 28x28", read.images.sizes[1],
+                                     read.images.sizes[2]));
   }
   if (read.images.sizes[0] != read.labels.sizes[0]) {
-    fail(label_file,
-         fmt::format("holds {} labels for {} images", read.labels.sizes[0], read.images.sizes[0]));
+    fail_idx(label_file, fmt::format("holds {} labels for {} images", read.labels.sizes[0],
+                                     read.images.sizes[0]));
   }
   const std::uint8_t largest = std::ranges::max(read.labels.data);
-  if (largest > 9) fail(label_file, fmt::format("holds the label {}; classes are 0 to 9", largest));
+  if (largest > 9)
+    fail_idx(label_file, fmt::format("holds the label {}; classes are 0 to 9", largest));
   return read;
 }
 

@@ -13,7 +13,7 @@ namespace lockstep::runner {
 
 namespace {
 
-constexpr int kWarmup = 2;
+constexpr int kWarmupCalls = 2;
 constexpr Moment kEnough = 1'500'000'000;  // ns of rounds at one size
 /// Calls take turns through this much: after a backward most gradients have left the caches.
 constexpr std::int64_t kRotation = 64 << 20;  // bytes
@@ -102,7 +102,7 @@ Samples time_one_size(Call& call, Communicator& communicator, Device& device, in
                       const std::vector<Moment>& offsets) {
   communicator.take_transfers();
   Moment once = 0;
-  for (int i = 0; i < kWarmup; ++i) {
+  for (int i = 0; i < kWarmupCalls; ++i) {
     const Moment begin = host_now();
     call();
     once = host_now() - begin;

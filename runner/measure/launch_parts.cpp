@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
+
+#include "runner/measure/append.h"
 
 namespace lockstep::runner {
 namespace {
@@ -13,11 +14,6 @@ std::filesystem::path part_file(const std::string& folder, const LaunchPart& par
                                 const char* what) {
   return std::filesystem::path(folder) / "parts" /
          fmt::format("{}-{}-{}.{}.json", part.workers, part.process, part.rank, what);
-}
-
-template <class T>
-void append(std::vector<T>& to, std::vector<T> from) {
-  std::move(from.begin(), from.end(), std::back_inserter(to));
 }
 
 bool same_configuration(const Run& a, const Run& b) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 
+#include "runner/measure/append.h"
 #include "runner/measure/statistics.h"
 #include "sim/core/error.h"
 
@@ -17,11 +18,6 @@ namespace fs = std::filesystem;
 
 std::string part_name(const std::string& out, int repeat, const std::string& piece, int rank) {
   return fmt::format("{}/parts/repeat{}-{}-rank{}", out, repeat, piece, rank);
-}
-
-template <typename T>
-void append(std::vector<T>& to, std::vector<T>& from) {
-  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
 /// The repeat in the middle stands for a rank's phases and buckets.
@@ -36,16 +32,16 @@ class Merging {
   void add(Part part, int rank) {
     Measurement& whole = whole_.measurement;
     references_.push_back(part.measurement.reference);
-    append(whole.profiles, part.measurement.profiles);
+    append(whole.profiles, std::move(part.measurement.profiles));
     if (whole.id.empty()) {
       whole.id = part.measurement.id;
       whole.origin = part.measurement.origin;
       whole.launch_queue = part.measurement.launch_queue;
     }
-    append(whole.collectives, part.measurement.collectives);
-    append(whole.copies, part.measurement.copies);
-    append(whole.interference, part.measurement.interference);
-    append(whole.cores, part.measurement.cores);
+    append(whole.collectives, std::move(part.measurement.collectives));
+    append(whole.copies, std::move(part.measurement.copies));
+    append(whole.interference, std::move(part.measurement.interference));
+    append(whole.cores, std::move(part.measurement.cores));
     for (Run& run : part.runs) {
       for (RunRank& seen : run.ranks) ranks_[run.id][seen.rank].push_back(seen);
       if (rank == 0) add_repeats(std::move(run));
@@ -69,7 +65,7 @@ class Merging {
       whole_.runs.push_back(std::move(run));
       return;
     }
-    append(known->repeats, run.repeats);
+    append(known->repeats, std::move(run.repeats));
     if (!known->parity) known->parity = run.parity;
   }
 

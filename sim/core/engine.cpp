@@ -11,15 +11,6 @@
 namespace lockstep {
 namespace {
 
-constexpr auto kHost = static_cast<std::uint32_t>(Lane::host);
-constexpr auto kCompute = static_cast<std::uint32_t>(Lane::compute);
-constexpr auto kLoader = static_cast<std::uint32_t>(Lane::loader);
-
-static_assert(std::has_single_bit(kIterationWindow));
-constexpr std::uint32_t slot_of(std::uint32_t iteration) {
-  return iteration % kIterationWindow;
-}
-
 constexpr std::uint32_t target_of(std::uint32_t worker, std::uint32_t lane) {
   return worker << 3 | lane;
 }

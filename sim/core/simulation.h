@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,6 +14,16 @@
 #include "sim/core/noise.h"
 
 namespace lockstep {
+
+inline constexpr auto kHost = static_cast<std::uint32_t>(Lane::host);
+inline constexpr auto kCompute = static_cast<std::uint32_t>(Lane::compute);
+inline constexpr auto kCommunication = static_cast<std::uint32_t>(Lane::communication);
+inline constexpr auto kLoader = static_cast<std::uint32_t>(Lane::loader);
+
+static_assert(std::has_single_bit(kIterationWindow));
+constexpr std::uint32_t slot_of(std::uint32_t iteration) {
+  return iteration % kIterationWindow;
+}
 
 /// One run of the engine; `run` in engine.h is the way in.
 ///

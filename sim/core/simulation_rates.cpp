@@ -6,12 +6,6 @@
 namespace lockstep {
 namespace {
 
-constexpr auto kCompute = static_cast<std::uint32_t>(Lane::compute);
-constexpr auto kCommunication = static_cast<std::uint32_t>(Lane::communication);
-constexpr std::uint32_t slot_of(std::uint32_t iteration) {
-  return iteration % kIterationWindow;
-}
-
 /// Where an end moves when its slow-down changes now.
 std::int64_t moved_end(std::int64_t now, std::int64_t end, Factor before, Factor after) {
   return now + multiply_divide(end - now, static_cast<std::int64_t>(after.raw()),

@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-[[noreturn]] void reject(const std::string& what, std::string_view hint) {
+[[noreturn]] void reject_graph(const std::string& what, std::string_view hint) {
   throw InputError({}, "task graph", what, hint);
 }
 
@@ -50,12 +50,12 @@ std::vector<std::uint32_t> unplaceable(const Program& program) {
 }
 
 void validate_program(const TaskGraph& graph, const Program& program) {
-  if (program.tasks.empty()) reject("a program without tasks", "a step does something");
+  if (program.tasks.empty()) reject_graph("a program without tasks", "a step does something");
   std::vector<std::uint32_t> uses(graph.collectives.size(), 0);
   for (std::uint32_t t = 0; t < program.tasks.size(); ++t) {
     const Task& task = program.tasks[t];
     const auto complain = [&](std::string_view what, std::string_view hint) {
-      reject(fmt::format("{} {}", describe_task(graph, program, t), what), hint);
+      reject_graph(fmt::format("{} {}", describe_task(graph, program, t), what), hint);
     };
     if (task.work < Time()) complain("has work below zero", "work is a span of time");
     if (task.interference >= graph.interference.size()) complain("has no interference entry", "");
@@ -83,8 +83,9 @@ void validate_program(const TaskGraph& graph, const Program& program) {
   }
   for (std::size_t c = 0; c < uses.size(); ++c) {
     if (uses[c] != 1) {
-      reject(fmt::format("collective {} is held {} times by one worker's program", c, uses[c]),
-             "every worker takes part exactly once");
+      reject_graph(
+          fmt::format("collective {} is held {} times by one worker's program", c, uses[c]),
+          "every worker takes part exactly once");
     }
   }
 }
@@ -92,23 +93,23 @@ void validate_program(const TaskGraph& graph, const Program& program) {
 }  // namespace
 
 void validate(const TaskGraph& graph) {
-  if (graph.program_of_worker.empty()) reject("no workers", "give every worker a program");
+  if (graph.program_of_worker.empty()) reject_graph("no workers", "give every worker a program");
   for (const std::uint32_t program : graph.program_of_worker) {
-    if (program >= graph.programs.size()) reject("a worker's program is not there", "");
+    if (program >= graph.programs.size()) reject_graph("a worker's program is not there", "");
   }
   const auto is_zero = [](const Factor& factor) { return factor.raw() == 0; };
   if (is_zero(graph.collective_beside_compute) ||
       std::any_of(graph.interference.begin(), graph.interference.end(), [&](const auto& entry) {
         return is_zero(entry.waiting) || is_zero(entry.transferring);
       })) {
-    reject("a slow-down of zero", "factors are one or more where work slows");
+    reject_graph("a slow-down of zero", "factors are one or more where work slows");
   }
   for (const Collective& collective : graph.collectives) {
     const StepCost& step = collective.step;
     if (collective.duration < Time() || collective.bytes < Bytes{} || step.latency < Time() ||
         step.rate < Bandwidth{} || step.reduction < Bandwidth{} || step.element <= Bytes{} ||
         step.segment < Bytes{}) {
-      reject("a collective with a duration, size or rate below zero", "");
+      reject_graph("a collective with a duration, size or rate below zero", "");
     }
   }
   for (const Program& program : graph.programs) validate_program(graph, program);
@@ -223,9 +224,10 @@ Program ProgramBuilder::build() const {
 
   const std::vector<std::uint32_t> stuck = unplaceable(program);
   if (!stuck.empty()) {
-    reject(fmt::format("{} of {} tasks can never start, the first of them the {}", stuck.size(),
-                       program.tasks.size(), describe_task({}, program, stuck.front())),
-           "edges and lane orders form a cycle");
+    reject_graph(
+        fmt::format("{} of {} tasks can never start, the first of them the {}", stuck.size(),
+                    program.tasks.size(), describe_task({}, program, stuck.front())),
+        "edges and lane orders form a cycle");
   }
   return program;
 }

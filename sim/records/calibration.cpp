@@ -65,9 +65,9 @@ void describe_calibration(Io& io, Record& calibration, Structures& structures) {
 }
 
 Calibration read_calibration(const std::string& file) {
-  const nlohmann::json json = read_json(file);
+  const nlohmann::json document = read_json(file);
   const JsonPath at(file);
-  JsonReader in(json, at);
+  JsonReader in(document, at);
   check_header(in, "calibration");
   Structures structures;
   read_structures(in, structures);

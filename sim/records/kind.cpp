@@ -6,9 +6,9 @@
 namespace lockstep {
 
 std::string record_kind(const std::string& file) {
-  const nlohmann::json json = read_json(file);
+  const nlohmann::json document = read_json(file);
   const JsonPath at(file);
-  JsonReader in(json, at);
+  JsonReader in(document, at);
   std::string kind;
   in.field("kind", kind);
   return kind;

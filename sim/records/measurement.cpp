@@ -55,9 +55,9 @@ void describe_measurement(Io& io, Record& measurement, Structures& structures) {
 }
 
 Measurement read_measurement(const std::string& file) {
-  const nlohmann::json json = read_json(file);
+  const nlohmann::json document = read_json(file);
   const JsonPath at(file);
-  JsonReader in(json, at);
+  JsonReader in(document, at);
   check_header(in, "measurement");
   Structures structures;
   read_structures(in, structures);

@@ -79,9 +79,9 @@ Breakdown in_whole_nanoseconds(const Breakdown& exact) {
 }
 
 Prediction read_result(const std::string& file) {
-  const nlohmann::json json = read_json(file);
+  const nlohmann::json document = read_json(file);
   const JsonPath at(file);
-  JsonReader in(json, at);
+  JsonReader in(document, at);
   check_header(in, "result");
   Prediction prediction;
   describe_prediction(in, prediction);

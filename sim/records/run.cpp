@@ -156,9 +156,9 @@ Samples read_samples(const std::string& runs_file) {
   Samples samples{std::filesystem::path(file).filename().string(), {}};
   std::error_code error;
   if (!std::filesystem::exists(file, error)) return samples;
-  const nlohmann::json json = read_json(file);
+  const nlohmann::json document = read_json(file);
   const JsonPath at(file);
-  JsonReader in(json, at);
+  JsonReader in(document, at);
   check_header(in, "samples");
   std::vector<SampleList> lists;
   in.list("lists", lists, [](auto& inner, auto& list) { inner.field("step_ns", list.step); });
@@ -225,10 +225,10 @@ Run read_run(const std::string& file) {
 }
 
 std::vector<Run> read_runs(const std::string& file) {
-  const nlohmann::json json = read_json(file);
+  const nlohmann::json document = read_json(file);
   const JsonPath at(file);
-  JsonReader in(json, at);
-  const bool several = json.contains("kind") && json["kind"] == "runs";
+  JsonReader in(document, at);
+  const bool several = document.contains("kind") && document["kind"] == "runs";
   check_header(in, several ? "runs" : "run");
   Samples samples = read_samples(file);
   std::vector<Run> runs(1);

@@ -38,9 +38,9 @@ void describe(Io& io, Described<Io, ValidationGroup>& group) {
 }
 
 Validation read_validation(const std::string& file) {
-  const nlohmann::json json = read_json(file);
+  const nlohmann::json document = read_json(file);
   const JsonPath at(file);
-  JsonReader in(json, at);
+  JsonReader in(document, at);
   check_header(in, "validation");
   Validation validation;
   in.field("calibration", validation.calibration);

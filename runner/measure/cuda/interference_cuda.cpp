@@ -22,14 +22,14 @@ constexpr int kSamples = 5;
 const Time kComputeTime = Time::milliseconds(4);
 const Time kLead = Time::microseconds(200);  ///< for the collective's kernel to take its place
 
-struct Compute {
+struct ComputeWork {
   std::string layer_kind;
   std::function<void()> once;
 };
 
 /// A 3x3 convolution in the middle of a ResNet at batch 64, and a batch normalisation as large as
 /// its first ones.
-std::vector<Compute> computations() {
+std::vector<ComputeWork> computations() {
   const auto options = at::device(at::kCUDA).dtype(at::kFloat);
   const at::Tensor image = at::randn({64, 128, 28, 28}, options);
   const at::Tensor weight = at::randn({128, 128, 3, 3}, options);
@@ -61,7 +61,7 @@ class InterferenceBench {
     alone_ = time_all_reduces(kCalls);
   }
 
-  std::vector<InterferenceSample> measure(const Compute& compute) {
+  std::vector<InterferenceSample> measure(const ComputeWork& compute) {
     time_compute(compute.once, 2);  // chooses the algorithm
     const Time two = agree(communicator_, device_, time_compute(compute.once, 2));
     const auto calls = static_cast<int>(std::clamp<std::int64_t>(
@@ -107,7 +107,7 @@ class InterferenceBench {
     return end_.since(begin_);
   }
 
-  /// Compute while all-reduces run one after another for at least three times as long.
+  /// ComputeWork while all-reduces run one after another for at least three times as long.
   Time beside_transfer(const std::function<void()>& once, int calls, Time span) {
     const Time batch = agree(communicator_, device_, alone_);
     const std::int64_t transfers =
@@ -121,7 +121,7 @@ class InterferenceBench {
     return took;
   }
 
-  /// Compute while an all-reduce waits for the last rank, which comes late. Zero on that rank.
+  /// ComputeWork while an all-reduce waits for the last rank, which comes late. Zero on that rank.
   Time beside_wait(const std::function<void()>& once, int calls, Time span) {
     communicator_.barrier();
     const bool late = communicator_.rank() == communicator_.size() - 1;
@@ -156,7 +156,7 @@ std::vector<InterferenceSample> measure_interference_cuda(NcclCommunicator& comm
   const c10::InferenceMode inference;
   InterferenceBench bench(communicator, device);
   std::vector<InterferenceSample> samples;
-  for (const Compute& compute : computations()) {
+  for (const ComputeWork& compute : computations()) {
     for (InterferenceSample& sample : bench.measure(compute)) samples.push_back(std::move(sample));
   }
   return samples;

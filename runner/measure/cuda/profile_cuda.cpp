@@ -21,7 +21,8 @@
 namespace lockstep::runner {
 namespace {
 
-constexpr int kWarmup = 8;  ///< cuDNN searches in the first, the allocator settles by the third
+constexpr int kWarmupSteps =
+    8;  ///< cuDNN searches in the first, the allocator settles by the third
 constexpr int kMarkedSteps = 15;   ///< steps whose issue is marked
 constexpr int kHookedSteps = 15;   ///< steps with gradient hooks, each beside one without
 constexpr int kHooksEach = 8;      ///< on each gradient in these
@@ -83,7 +84,7 @@ struct ProfileCuda::State {
 ProfileCuda::ProfileCuda(const std::string& model, int batch, std::uint64_t seed,
                          const GpuWorker& worker, Time budget)
     : state_(std::make_unique<State>(model, batch, seed, worker, budget)) {
-  for (int i = 0; i < kWarmup; ++i) state_->step();
+  for (int i = 0; i < kWarmupSteps; ++i) state_->step();
   state_->worker.synchronize();
   state_->find_ready_order();
 }
