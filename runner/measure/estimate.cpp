@@ -4,13 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace lockstep::runner {
 
 namespace {
 
-constexpr Time kBlock = Time::milliseconds(400);
+constexpr Time kBlock = Time::milliseconds(200);
 constexpr int kMostPerBlock = 12;
+constexpr int kHalvings = 50;
+
+Time total(const std::vector<Time>& times) {
+  return std::accumulate(times.begin(), times.end(), Time());
+}
 
 }  // namespace
 
@@ -32,20 +38,29 @@ PieceEstimate estimate_piece(const std::string& name, const QuickPass& quick, do
 }
 
 std::vector<Time> shares(const std::vector<PieceEstimate>& pieces, Time available) {
-  const double least = sum_least(pieces).seconds();
   const double full = sum_full(pieces).seconds();
   const double have = available.seconds();
-  std::vector<Time> result;
-  for (const PieceEstimate& piece : pieces) {
-    double share = piece.least.seconds();
-    if (have > full && full > 0) {
-      share = piece.full.seconds() * have / full;
-    } else if (have > least && full > least) {
-      share += (piece.full - piece.least).seconds() * (have - least) / (full - least);
+  const auto shared = [&](double unit) {
+    std::vector<Time> result;
+    for (const PieceEstimate& piece : pieces) {
+      const double more = (piece.full - piece.least).seconds();
+      result.push_back(piece.least + Time::from_seconds(std::min(more, unit * std::cbrt(more))));
     }
-    result.push_back(Time::from_seconds(share));
+    return result;
+  };
+  if (have > full && full > 0) {
+    std::vector<Time> result;
+    for (const PieceEstimate& piece : pieces) {
+      result.push_back(Time::from_seconds(piece.full.seconds() * have / full));
+    }
+    return result;
   }
-  return result;
+  double low = 0, high = std::pow(full, 2.0 / 3);  // at which everybody has its full time
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (total(shared(middle)) <= available ? low : high) = middle;
+  }
+  return shared(low);
 }
 
 Time sum_least(const std::vector<PieceEstimate>& pieces) {

@@ -30,9 +30,11 @@ int steps_per_block(Time step, int steps);
 PieceEstimate estimate_piece(const std::string& name, const QuickPass& quick, double scale,
                              int steps);
 
-/// How `available` is shared: to each its least, then all alike in proportion to what else they
-/// could use; what nobody could use is shared in proportion to their full times. Where not even
-/// the least fits, the least.
+/// How `available` is shared: to each its least, then what makes the sum of their errors smallest;
+/// what nobody could use is shared in proportion to their full times. Where not even the least
+/// fits, the least. The error of a median over n rounds goes with 1 / sqrt(n), and rounds that cost
+/// c each fill a time t with n = t / c: the sum is smallest at times in proportion to the cube root
+/// of c, none above its full time.
 std::vector<Time> shares(const std::vector<PieceEstimate>& pieces, Time available);
 
 Time sum_least(const std::vector<PieceEstimate>& pieces);

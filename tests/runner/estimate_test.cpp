@@ -9,8 +9,8 @@ Time ms(std::int64_t value) {
   return Time::milliseconds(value);
 }
 
-TEST_CASE("A block holds steps for 400 ms, at most twelve and at least one") {
-  CHECK(steps_per_block(ms(100), 30) == 4);
+TEST_CASE("A block holds steps for 200 ms, at most twelve and at least one") {
+  CHECK(steps_per_block(ms(50), 30) == 4);
   CHECK(steps_per_block(ms(1), 30) == 12);
   CHECK(steps_per_block(ms(1), 5) == 5);
   CHECK(steps_per_block(ms(900), 30) == 1);
@@ -19,24 +19,33 @@ TEST_CASE("A block holds steps for 400 ms, at most twelve and at least one") {
 
 TEST_CASE("A piece is warmed up once and then measured in rounds") {
   // A round of one step each takes 200 ms of steps and 50 ms of the reference kernel; what is left
-  // of the whole, 750 ms, comes once. A step takes 100 ms, so a block holds 4.
+  // of the whole, 750 ms, comes once. A step takes 100 ms, so a block holds 2.
   const QuickPass quick{.whole = ms(1000), .steps = ms(200), .speeds = ms(50), .step = ms(100)};
-  // 10 steps are 3 rounds of 4 * 200 + 50.
+  // 10 steps are 5 rounds of 2 * 200 + 50.
   const PieceEstimate same = estimate_piece("x", quick, 1, 10);
   CHECK(same.name == "x");
-  CHECK(same.least == ms(750 + 850));
-  CHECK(same.full == ms(750 + 3 * 850));
-  // Twice the batch: a step takes 200 ms, a block holds 2; 5 rounds of 2 * 400 + 50.
+  CHECK(same.least == ms(750 + 450));
+  CHECK(same.full == ms(750 + 5 * 450));
+  // Twice the batch: a step takes 200 ms, a block holds 1; 10 rounds of 400 + 50.
   const PieceEstimate twice = estimate_piece("x", quick, 2, 10);
-  CHECK(twice.least == ms(1500 + 850));
-  CHECK(twice.full == ms(1500 + 5 * 850));
+  CHECK(twice.least == ms(1500 + 450));
+  CHECK(twice.full == ms(1500 + 10 * 450));
 }
 
 TEST_CASE("A budget is shared by what pieces need and then by what they could use") {
   const std::vector<PieceEstimate> pieces{
       {"a", ms(100), ms(100)}, {"b", ms(100), ms(400)}, {"c", ms(200), ms(800)}};
-  // 400 are needed; of the 450 more there is what b and c could use, 300 and 600, by half.
-  CHECK(shares(pieces, ms(850)) == std::vector{ms(100), ms(250), ms(500)});
+  // 400 are needed; the 450 more go to b and c as the cube roots of what they could use, 300 and
+  // 600: 1 to 1.26, so 199.1 and 250.9.
+  const std::vector<Time> tight = shares(pieces, ms(850));
+  REQUIRE(tight.size() == 3);
+  CHECK(tight[0] == ms(100));
+  CHECK(tight[1].ms() == Approx(299.1).margin(0.05));
+  CHECK(tight[2].ms() == Approx(450.9).margin(0.05));
+  // Of 800 more b's part would be 354, above what it could use: the rest is c's.
+  const std::vector<Time> ample = shares(pieces, ms(1200));
+  CHECK(ample[1] == ms(400));
+  CHECK(ample[2].ms() == Approx(700));
   CHECK(shares(pieces, ms(1300)) == std::vector{ms(100), ms(400), ms(800)});
   CHECK(shares(pieces, ms(2600)) == std::vector{ms(200), ms(800), ms(1600)});
   CHECK(shares(pieces, ms(50)) == std::vector{ms(100), ms(100), ms(200)});
