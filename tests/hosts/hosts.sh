@@ -19,9 +19,21 @@ whole() { [[ $1 =~ ^[1-9][0-9]{0,2}$|^0$ ]]; }
 rated() { [[ $1 =~ ^[1-9][0-9]*(kbit|mbit|gbit)$ ]] || fail "\"$1\" is no rate; write it like 200mbit"; }
 known() { whole "$1" && [ -e "/run/netns/$prefix$1" ] || fail "there is no host $1; hosts.sh up N RATE makes them"; }
 
+# A bucket too small for what comes between two looks of the kernel lets less through than its rate: 1 ms of it,
+# and a packet of several segments must fit.
+bucket_of() {
+  local bytes
+  case $1 in
+    *kbit) bytes=$((${1%kbit} / 8)) ;;
+    *mbit) bytes=$((${1%mbit} * 125)) ;;
+    *gbit) bytes=$((${1%gbit} * 125000)) ;;
+  esac
+  echo $((bytes > 32000 ? bytes : 32000))
+}
+
 # Both ends are limited: were only the sender's, three senders could fill one receiver's link three times.
 limit() {
-  local bucket=(tbf rate "$2" burst 32kb latency 400ms)
+  local bucket=(tbf rate "$2" burst "$(bucket_of "$2")" latency 400ms)
   ip netns exec "$prefix$1" tc qdisc replace dev eth0 root "${bucket[@]}"
   tc qdisc replace dev "$prefix-v$1" root "${bucket[@]}"
 }

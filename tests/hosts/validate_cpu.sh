@@ -76,7 +76,7 @@ if [ "$mode" != piece ]; then
   say "two emulated hosts, computing"
   for rate in "${rates[@]}"; do
     on_hosts 2 "$rate" "real-$rate" --calibration "$calibration" --models "$models" --batches 4 \
-      --strategies "$strategies" --steps 6 --repeats 1 --link "$(written "$rate")" --link-latency "$latency"
+      --strategies "$strategies" --steps 4 --repeats 1 --link "$(written "$rate")" --link-latency "$latency"
   done
 fi
 
@@ -85,7 +85,7 @@ for hosts in "${counts[@]}"; do
     say "$hosts emulated hosts, replayed, $rate"
     replay=(--calibration "$calibration" --compute replay --models "$replayed" --batches 4 --repeats 1
       --link "$(written "$rate")" --link-latency "$latency")
-    on_hosts "$hosts" "$rate" "replay-$rate-$hosts" "${replay[@]}" --strategies all_reduce,ddp --steps 4
+    on_hosts "$hosts" "$rate" "replay-$rate-$hosts" "${replay[@]}" --strategies all_reduce,ddp --steps 3
     # Through a root a step takes long, and always as long.
     [ "$mode" = piece ] || on_hosts "$hosts" "$rate" "replay-$rate-$hosts-root" "${replay[@]}" --strategies gather_scatter --steps 1
   done
