@@ -7,7 +7,7 @@ build=$1 file=$2
 shift 2
 data=$(dirname "${BASH_SOURCE[0]}")/data
 shopt -s nullglob
-records=("$data"/*/calibration.json "$data"/*/runs.json)
+records=("$data"/*/calibration.json "$data"/*/runs.json "$data"/*/runs-*.json)
 if [ ${#records[@]} -eq 0 ]; then
   echo "no visit lies in $data: each is a folder with calibration.json and runs.json" >&2
   exit 2

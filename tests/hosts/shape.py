@@ -73,8 +73,11 @@ def rates(lockstep, calibration, total, latency):
 
 def runs(files):
     steps = {strategy: [math.nan] * 4 for strategy in STRATEGIES}
-    for file in files:
-        for run in json.load(open(file))["runs"]:
+    seen = [run for file in files for run in json.load(open(file))["runs"]]
+    total = max(run["batch_per_worker"] for run in seen)
+    for run in seen:
+        # Each host also measured one worker on its share of the batch; and a worker a host is meant.
+        if run["hosts"] == run["workers"] and run["batch_per_worker"] == -(-total // run["workers"]):
             step = statistics.median(repeat["step_ns"]["p50"] for repeat in run["repeats"]) / 1e9
             for strategy in STRATEGIES:
                 if run["strategy"]["kind"] == strategy or run["workers"] == 1:

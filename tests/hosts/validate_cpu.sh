@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # validate_cpu.sh BUILD OUT [piece]: measures the four strategies on this machine and on hosts emulated on
 # it, predicts all of it from the machine's own profile, and compares; `make validate-cpu` calls it.
-# About 25 minutes on 2 cores that nothing else uses; `piece` is its part for a gate, 3 minutes. Root.
+# About half an hour on 2 cores that nothing else uses; `piece` is its part for a gate, 3 minutes. Root.
 #   one machine       n = 1, 2, computing, three models
 #   emulated hosts    n = 2, computing; n = 2, 3, 4, 8 replayed; links of 1 Gbit/s and 200 Mbit/s
 #   shape             VGG-11, 32 samples in all, n = 1 .. 4, at the rate where simulated curves look as published
@@ -25,6 +25,7 @@ trap '"$here/hosts.sh" down' EXIT
 on_hosts() {
   local hosts=$1 rate=$2 name=$3 host workers=() failed=0
   shift 3
+  rm -rf "${out:?}/$name"  # of one that was interrupted
   "$here/hosts.sh" up "$hosts" "$rate"
   for ((host = 0; host < hosts; host++)); do
     RANK=$host WORLD_SIZE=$hosts LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=10.77.0.1 MASTER_PORT=29500 \
@@ -32,7 +33,11 @@ on_hosts() {
       "$build/lockstep-measure" -o "$out/$name" "$@" >"$out/$name.$host.log" 2>&1 &
     workers+=($!)
   done
-  for host in "${!workers[@]}"; do wait "${workers[host]}" || failed=$host; done
+  for host in "${!workers[@]}"; do
+    wait "${workers[host]}" && continue
+    failed=$host
+    "$here/hosts.sh" down  # the others would wait for it
+  done
   "$here/hosts.sh" down
   if [ ! -e "$out/$name/runs.json" ] && [ ! -e "$out/$name/measurement.json" ]; then
     tail -n 3 "$out/$name.$failed.log" >&2
@@ -59,6 +64,7 @@ else
 fi
 
 say "one machine"
+rm -rf "$out/one"
 "$lockstep" measure --workers 2 --models "$models" --batches 4 --strategies "single,$strategies" \
   --steps "$steps" --repeats "$repeats" "${budget[@]}" -o "$out/one"
 mv "$out"/one/measurement.json "$out"/measurement.json
