@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sim/core/error.h"
+#include "runner/data/bad_file.h"
 
 namespace lockstep::runner {
 
@@ -15,30 +15,25 @@ constexpr int kFiles = 5, kRecords = 10'000;
 constexpr int kImage = 3 * 32 * 32;
 constexpr std::int64_t kFileBytes = std::int64_t{kRecords} * (1 + kImage);
 
-[[noreturn]] void fail_cifar10(const std::string& file, std::string_view what,
-                               std::string_view hint = "") {
-  throw InputError({.file = file}, "", what, hint);
-}
-
 void append(const std::string& file, LabelledImages& all) {
   std::error_code error;
   const auto size = static_cast<std::int64_t>(std::filesystem::file_size(file, error));
   if (error) {
-    fail_cifar10(
+    reject_file(
         file, error.message(),
         "the folder holds data_batch_1.bin to data_batch_5.bin of CIFAR-10's binary version");
   }
-  if (size != kFileBytes) fail_cifar10(file, fmt::format("has {} bytes, not {}", size, kFileBytes));
+  if (size != kFileBytes) reject_file(file, fmt::format("has {} bytes, not {}", size, kFileBytes));
   std::ifstream in(file, std::ios::binary);
   std::vector<char> record(1 + kImage);
   for (int i = 0; i < kRecords; ++i) {
     if (!in.read(record.data(), static_cast<std::streamsize>(record.size()))) {
-      fail_cifar10(file, "cannot be read");
+      reject_file(file, "cannot be read");
     }
     const auto label = static_cast<std::uint8_t>(record.front());
     if (label > 9) {
-      fail_cifar10(file,
-                   fmt::format("holds the label {} in record {}; classes are 0 to 9", label, i));
+      reject_file(file,
+                  fmt::format("holds the label {} in record {}; classes are 0 to 9", label, i));
     }
     all.labels.data.push_back(label);
     all.images.data.insert(all.images.data.end(), record.begin() + 1, record.end());

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "sim/core/error.h"
+#include "runner/data/bad_file.h"
 
 namespace lockstep::runner {
 
@@ -16,16 +16,11 @@ namespace {
 
 constexpr std::int64_t kLargest = std::int64_t{1} << 30;  // bytes of data; a sane file has less
 
-[[noreturn]] void fail_idx(const std::string& file, std::string_view what,
-                           std::string_view hint = "") {
-  throw InputError({.file = file}, "", what, hint);
-}
-
 /// zlib's reader takes plain files as they are.
 class GzipFile {
  public:
   explicit GzipFile(const std::string& file) : name_(file), file_(gzopen(file.c_str(), "rb")) {
-    if (!file_) fail_idx(file, "cannot be opened");
+    if (!file_) reject_file(file, "cannot be opened");
   }
   /// Up to that many bytes.
   std::size_t read(std::uint8_t* to, std::size_t count) {
@@ -33,7 +28,7 @@ class GzipFile {
     while (done < count) {
       const auto piece = static_cast<unsigned>(std::min<std::size_t>(count - done, 1 << 24));
       const int got = gzread(file_.get(), to + done, piece);
-      if (got < 0) fail_idx(name_, "is damaged: its gzip data cannot be unpacked");
+      if (got < 0) reject_file(name_, "is damaged: its gzip data cannot be unpacked");
       if (got == 0) break;
       done += static_cast<std::size_t>(got);
     }
@@ -63,15 +58,15 @@ std::uint32_t big_endian(const std::uint8_t* bytes) {
 IdxArray read_idx(const std::string& file, std::size_t dimensions) {
   constexpr std::uint8_t kUnsignedBytes = 0x08;
   if (!std::filesystem::exists(file)) {
-    fail_idx(file, "is missing",
-             "apt install dataset-fashion-mnist, or name the folder of the files");
+    reject_file(file, "is missing",
+                "apt install dataset-fashion-mnist, or name the folder of the files");
   }
-  if (std::filesystem::is_directory(file)) fail_idx(file, "is a folder");
+  if (std::filesystem::is_directory(file)) reject_file(file, "is a folder");
   GzipFile input(file);
   std::vector<std::uint8_t> header(4 + 4 * dimensions);
-  if (input.read(header.data(), header.size()) < header.size()) fail_idx(file, "is truncated");
+  if (input.read(header.data(), header.size()) < header.size()) reject_file(file, "is truncated");
   if (header[0] != 0 || header[1] != 0 || header[2] != kUnsignedBytes || header[3] != dimensions) {
-    fail_idx(file, fmt::format("is not an IDX file of bytes with {} dimensions", dimensions));
+    reject_file(file, fmt::format("is not an IDX file of bytes with {} dimensions", dimensions));
   }
   IdxArray array;
   std::int64_t count = 1;
@@ -79,18 +74,18 @@ IdxArray read_idx(const std::string& file, std::size_t dimensions) {
     const std::uint32_t size = big_endian(&header[4 + 4 * i]);
     count *= std::min<std::int64_t>(size, kLargest + 1);
     if (count == 0 || count > kLargest) {
-      fail_idx(file, fmt::format("has an impossible size of {}", size));
+      reject_file(file, fmt::format("has an impossible size of {}", size));
     }
     array.sizes.push_back(static_cast<int>(size));
   }
   array.data.resize(static_cast<std::size_t>(count));
   const std::size_t got = input.read(array.data.data(), array.data.size());
   if (got < array.data.size()) {
-    fail_idx(file, fmt::format("is truncated: {} of {} bytes", got, array.data.size()));
+    reject_file(file, fmt::format("is truncated: {} of {} bytes", got, array.data.size()));
   }
   std::uint8_t extra = 0;
-  if (input.read(&extra, 1) > 0) fail_idx(file, "is longer than its header says");
-  if (!input.intact()) fail_idx(file, "is damaged: its gzip checksum does not hold");
+  if (input.read(&extra, 1) > 0) reject_file(file, "is longer than its header says");
+  if (!input.intact()) reject_file(file, "is damaged: its gzip checksum does not hold");
   return array;
 }
 
@@ -100,16 +95,16 @@ LabelledImages read_fashion_mnist(const std::string& directory) {
   const std::string label_file = folder + "/train-labels-idx1-ubyte.gz";
   LabelledImages read{.images = read_idx(image_file, 3), .labels = read_idx(label_file, 1)};
   if (read.images.sizes[1] != 28 || read.images.sizes[2] != 28) {
-    fail_idx(image_file, fmt::format("holds images of {}x{}, not 28x28", read.images.sizes[1],
-                                     read.images.sizes[2]));
+    reject_file(image_file, fmt::format("holds images of {}x{}, not 28x28", read.images.sizes[1],
+                                        read.images.sizes[2]));
   }
   if (read.images.sizes[0] != read.labels.sizes[0]) {
-    fail_idx(label_file, fmt::format("holds {} labels for {} images", read.labels.sizes[0],
-                                     read.images.sizes[0]));
+    reject_file(label_file, fmt::format("holds {} labels for {} images", read.labels.sizes[0],
+                                        read.images.sizes[0]));
   }
   const std::uint8_t largest = std::ranges::max(read.labels.data);
   if (largest > 9)
-    fail_idx(label_file, fmt::format("holds the label {}; classes are 0 to 9", largest));
+    reject_file(label_file, fmt::format("holds the label {}; classes are 0 to 9", largest));
   return read;
 }
 

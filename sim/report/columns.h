@@ -7,7 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/time.h"
+
 namespace lockstep {
+
+/// A cell of milliseconds.
+inline std::string ms(Time time) {
+  return fmt::format("{:.2f}", time.ms());
+}
 
 /// Right-aligned columns as wide as their widest cell.
 class Columns {

@@ -20,10 +20,6 @@ constexpr Part kParts[] = {{"compute", &Breakdown::compute}, {"exposed", &Breakd
                            {"waiting", &Breakdown::waiting}, {"host", &Breakdown::host},
                            {"input", &Breakdown::input},     {"idle", &Breakdown::idle}};
 
-std::string in_ms(Time time) {
-  return fmt::format("{:.2f}", time.ms());
-}
-
 std::string ratio(double of, double to) {
   return to > 0 ? fmt::format("{:.3f}", of / to) : "-";
 }
@@ -74,7 +70,7 @@ std::string compare_table(const Prediction& a, const Prediction& b) {
     if (second == nullptr) continue;
     any = true;
     columns.row({fmt::to_string(first.workers), first.strategy, second->strategy,
-                 in_ms(first.step.p50), in_ms(second->step.p50),
+                 ms(first.step.p50), ms(second->step.p50),
                  ratio(second->step.p50.seconds(), first.step.p50.seconds()),
                  fmt::format("{:.0f}", first.throughput), fmt::format("{:.0f}", second->throughput),
                  ratio(second->throughput, first.throughput),

@@ -30,9 +30,6 @@ double total(const Uncertainty& uncertainty) {
                    uncertainty.drawn * uncertainty.drawn);
 }
 
-std::string ms(Time time) {
-  return fmt::format("{:.2f}", time.ms());
-}
 std::string percent(double share) {
   return fmt::format("{:.0f}%", 100 * share);
 }

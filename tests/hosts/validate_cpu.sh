@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # validate_cpu.sh BUILD OUT [piece]: measures the four strategies on this machine and on hosts emulated on
 # it, predicts all of it from the machine's own profile, and compares; `make validate-cpu` calls it.
-# About half an hour on 2 cores that nothing else uses; `piece` is its part for a gate, 3 minutes. Root.
+# About 45 minutes on 2 cores that nothing else uses; `piece` is its part for a gate, 3 minutes. Root.
 #   one machine       n = 1, 2, computing, three models
 #   emulated hosts    n = 2, computing; n = 2, 3, 4, 8 replayed; links of 1 Gbit/s and 200 Mbit/s
 #   shape             VGG-11, 32 samples in all, n = 1 .. 4, at the rate where simulated curves look as published
@@ -23,7 +23,7 @@ trap '"$here/hosts.sh" down' EXIT
 # on_hosts HOSTS RATE NAME FLAG...: one worker a host, all started at once; runs/NAME.json is what they measured.
 # Each host has a core, as a worker of one machine has: hosts beyond the cores share them.
 on_hosts() {
-  local hosts=$1 rate=$2 name=$3 host workers=() failed=0
+  local hosts=$1 rate=$2 name=$3 host workers=() failed=
   shift 3
   rm -rf "${out:?}/$name"  # of one that was interrupted
   "$here/hosts.sh" up "$hosts" "$rate"
@@ -35,12 +35,12 @@ on_hosts() {
   done
   for host in "${!workers[@]}"; do
     wait "${workers[host]}" && continue
-    failed=$host
+    failed=${failed:-$host}
     "$here/hosts.sh" down  # the others would wait for it
   done
   "$here/hosts.sh" down
   if [ ! -e "$out/$name/runs.json" ] && [ ! -e "$out/$name/measurement.json" ]; then
-    tail -n 3 "$out/$name.$failed.log" >&2
+    tail -n 3 "$out/$name.${failed:-0}.log" >&2
     exit 3
   fi
   for file in "$out/$name"/runs*.json; do

@@ -107,7 +107,7 @@ class InterferenceBench {
     return end_.since(begin_);
   }
 
-  /// ComputeWork while all-reduces run one after another for at least three times as long.
+  /// Compute while all-reduces run one after another for at least three times as long.
   Time beside_transfer(const std::function<void()>& once, int calls, Time span) {
     const Time batch = agree(communicator_, device_, alone_);
     const std::int64_t transfers =
@@ -121,7 +121,7 @@ class InterferenceBench {
     return took;
   }
 
-  /// ComputeWork while an all-reduce waits for the last rank, which comes late. Zero on that rank.
+  /// Compute while an all-reduce waits for the last rank, which comes late. Zero on that rank.
   Time beside_wait(const std::function<void()>& once, int calls, Time span) {
     communicator_.barrier();
     const bool late = communicator_.rank() == communicator_.size() - 1;

@@ -21,8 +21,8 @@
 namespace lockstep::runner {
 namespace {
 
-constexpr int kWarmupSteps =
-    8;  ///< cuDNN searches in the first, the allocator settles by the third
+/// cuDNN searches in the first, the allocator settles by the third.
+constexpr int kWarmupSteps = 8;
 constexpr int kMarkedSteps = 15;   ///< steps whose issue is marked
 constexpr int kHookedSteps = 15;   ///< steps with gradient hooks, each beside one without
 constexpr int kHooksEach = 8;      ///< on each gradient in these
