@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "calibration/ddp_host.h"
 #include "calibration/fit_profiles.h"
 #include "calibration/fit_tables.h"
 #include "calibration/robust.h"
@@ -53,7 +54,7 @@ Measurement together(const std::vector<Measurement>& measurements) {
 }  // namespace
 
 Calibration calibrate(const std::vector<Measurement>& measurements) {
-  const Measurement all = together(measurements);
+  Measurement all = together(measurements);
   if (all.profiles.empty()) {
     throw InputError({}, "", fmt::format("measurement \"{}\" holds no profile", all.id),
                      "measure at least one model with the strategy single");
@@ -65,9 +66,10 @@ Calibration calibrate(const std::vector<Measurement>& measurements) {
   result.drift_exponent = fit_drift_exponent(all.profiles);
   const Speed speed(result);
   result.launch_queue = all.launch_queue;
+  result.copies = fit_copies(all.copies);
+  fit_gradient_hooks(all.profiles, result.copies);
   result.profiles = fit_profiles(all.profiles, speed, all.launch_queue, result.fits);
   result.collectives = fit_collectives(all.collectives, speed, result.fits);
-  result.copies = fit_copies(all.copies);
   result.interference = fit_interference(all.interference, result.fits);
   result.cores = fit_cores(all.cores, speed);
   result.noise = fit_noise(all.profiles, speed);

@@ -15,7 +15,8 @@ struct Bounds {
   bool any() const { return mean || worst || unstable; }
 };
 
-/// What does not hold, one line each. Bounds on errors do not hold where no point counts.
+/// What does not hold, one line each. Groups of which something else is wanted are left to that.
+/// Bounds on errors do not hold where no point counts.
 std::vector<std::string> check(const Validation& validation, const Bounds& bounds);
 
 }  // namespace lockstep

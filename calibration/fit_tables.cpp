@@ -18,9 +18,10 @@ struct PointSamples {
 };
 using PointsBySize = std::map<Bytes, PointSamples>;
 
-void add_points(const CollectiveSample& sample, const Speed& speed, PointsBySize& points) {
-  const auto normal = [&](Time time) { return speed.normalised(time, sample.speed_index); };
-  for (const CollectivePoint& point : sample.table.points) {
+void add_points(const std::vector<CollectivePoint>& measured, const SpeedIndex& index,
+                const Speed& speed, PointsBySize& points) {
+  const auto normal = [&](Time time) { return speed.normalised(time, index); };
+  for (const CollectivePoint& point : measured) {
     PointSamples& at = points[point.bytes];
     at.p10.push_back(normal(point.p10));
     at.p50.push_back(normal(point.p50));
@@ -33,6 +34,27 @@ std::vector<Time> fitted(const PointsBySize& points, std::vector<Time> PointSamp
   std::vector<Time> medians;
   for (const auto& [bytes, samples] : points) medians.push_back(median(samples.*member));
   return non_decreasing(medians);
+}
+
+std::vector<CollectivePoint> fitted_points(const PointsBySize& points) {
+  const auto p10 = fitted(points, &PointSamples::p10);
+  const auto p50 = fitted(points, &PointSamples::p50);
+  const auto p90 = fitted(points, &PointSamples::p90);
+  std::vector<CollectivePoint> table;
+  for (const auto& [bytes, at] : points) {
+    const std::size_t i = table.size();
+    table.push_back({bytes, p10[i], p50[i], p90[i], median(at.host)});
+  }
+  return table;
+}
+
+/// As they were measured: nothing is read off them.
+std::vector<CollectivePoint> medians(const PointsBySize& points) {
+  std::vector<CollectivePoint> table;
+  for (const auto& [bytes, at] : points) {
+    table.push_back({bytes, median(at.p10), median(at.p50), median(at.p90), median(at.host)});
+  }
+  return table;
 }
 
 /// How far the repeats lie from the fit, relative, in the median.
@@ -89,28 +111,25 @@ std::vector<CollectiveTable> fit_collectives(const std::vector<CollectiveSample>
   using Key = std::tuple<std::string, std::string, std::string, int, std::string>;
   struct Group {
     CollectiveTable table;
-    PointsBySize points;
+    PointsBySize points, held_out;
+    std::vector<Time> between;
   };
   std::map<Key, Group> groups;
   for (const CollectiveSample& sample : samples) {
     const CollectiveTable& t = sample.table;
     Group& group = groups[{t.collective, t.backend, t.algorithm, t.workers, t.topology}];
     group.table = t;
-    add_points(sample, speed, group.points);
+    add_points(t.points, sample.speed_index, speed, group.points);
+    add_points(t.held_out, sample.speed_index, speed, group.held_out);
+    if (t.call_between > Time{}) group.between.push_back(t.call_between);
   }
   std::vector<CollectiveTable> tables;
   for (auto& [key, group] : groups) {
-    const PointsBySize& points = group.points;
-    const auto p10 = fitted(points, &PointSamples::p10);
-    const auto p50 = fitted(points, &PointSamples::p50);
-    const auto p90 = fitted(points, &PointSamples::p90);
-    group.table.points.clear();
-    for (const auto& [bytes, at] : points) {
-      const std::size_t i = group.table.points.size();
-      group.table.points.push_back({bytes, p10[i], p50[i], p90[i], median(at.host)});
-    }
-    if (points.empty()) continue;
-    fits.push_back(residual_of(group.table, points));
+    if (group.points.empty()) continue;
+    group.table.points = fitted_points(group.points);
+    group.table.held_out = medians(group.held_out);
+    group.table.call_between = group.between.empty() ? Time{} : median(group.between);
+    fits.push_back(residual_of(group.table, group.points));
     tables.push_back(std::move(group.table));
   }
   return tables;

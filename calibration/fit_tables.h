@@ -9,7 +9,9 @@
 namespace lockstep {
 
 /// One table for each (collective, backend, algorithm, workers, topology): at each size the median
-/// over repeats, at equal speed, then made non-decreasing in bytes.
+/// over repeats, at equal speed, then made non-decreasing in bytes. A size that one repeat holds
+/// out and another does not is calibrated. The call between others: the median of the repeats that
+/// timed it.
 std::vector<CollectiveTable> fit_collectives(const std::vector<CollectiveSample>& samples,
                                              const Speed& speed, std::vector<Fit>& fits);
 

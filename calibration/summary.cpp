@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "sim/collectives/bus_bandwidth.h"
+
 namespace lockstep {
 namespace {
 
@@ -18,14 +20,16 @@ std::string profiles(const Calibration& calibration) {
 
 std::string collectives(const Calibration& calibration) {
   if (calibration.collectives.empty()) return "";
-  std::string text = fmt::format("\n  {:<14} {:<8} {:>3} {:>22} {:>22}\n", "collective", "backend",
-                                 "n", "smallest", "largest");
+  const auto link = link_bandwidth(calibration.origin.machine);
+  std::string text = fmt::format("\n  {:<14} {:<8} {:>3} {:>22} {:>22}  {}\n", "collective",
+                                 "backend", "n", "smallest", "largest", "bus bandwidth there");
   for (const CollectiveTable& t : calibration.collectives) {
     const auto end = [](const CollectivePoint& point) {
       return to_string(point.bytes) + " " + to_string(point.p50);
     };
-    text += fmt::format("  {:<14} {:<8} {:>3} {:>22} {:>22}\n", t.collective, t.backend, t.workers,
-                        end(t.points.front()), end(t.points.back()));
+    text += fmt::format("  {:<14} {:<8} {:>3} {:>22} {:>22}  {}\n", t.collective, t.backend,
+                        t.workers, end(t.points.front()), end(t.points.back()),
+                        describe_bus(bus_bandwidth(t, t.points.back()), link));
   }
   return text;
 }

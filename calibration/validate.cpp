@@ -3,10 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 
 #include "calibration/robust.h"
 #include "calibration/speed.h"
+#include "calibration/validate_tables.h"
 #include "sim/core/error.h"
 #include "sim/core/units.h"
 #include "sim/simulate.h"
@@ -16,6 +19,8 @@ namespace lockstep {
 namespace {
 
 constexpr int kIterations = 50;
+constexpr int kFew =
+    2;  ///< workers, from which steps of more are predicted in a group of their own
 
 std::string group_of(const Calibration& calibration, const Run& run, const ResultPoint& point,
                      const PlatformOptions& platform) {
@@ -123,9 +128,25 @@ ValidationGroup& group_named(Validation& validation, const std::string& name) {
   return validation.groups.emplace_back(ValidationGroup{name, 0, 0, {}});
 }
 
+/// What is wanted of the groups that answer a question of their own, as shares of one.
+struct Wanted {
+  std::string_view group;
+  std::optional<double> mean, worst;
+};
+constexpr std::array<Wanted, 4> kWanted{{{"all_reduce_sizes", 0.03, 0.08},
+                                         {"all_reduce_from_n2", 0.10, std::nullopt},
+                                         {"all_reduce_from_n3", 0.03, std::nullopt},
+                                         {"extrapolated_n", 0.03, std::nullopt}}};
+
 void finish(Validation& validation) {
   std::ranges::sort(validation.groups, {}, &ValidationGroup::name);
-  for (ValidationGroup& group : validation.groups) summarise(group);
+  for (ValidationGroup& group : validation.groups) {
+    summarise(group);
+    const auto wanted = std::ranges::find(kWanted, group.name, &Wanted::group);
+    if (wanted == kWanted.end()) continue;
+    group.wanted_mean = wanted->mean;
+    group.wanted_worst = wanted->worst;
+  }
 }
 
 /// As the run states it; collectives across hosts must have been measured where it does not.
@@ -179,15 +200,21 @@ Validation validate(const Calibration& calibration, const std::vector<Run>& runs
   const Speed speed(calibration);
   Validation validation;
   validation.calibration = calibration.id;
+  validation.groups = validate_tables(calibration);
+  const Calibration few = up_to(calibration, kFew);
   for (const Run& run : runs) {
     if (run.failure || run.repeats.empty()) continue;
     try {
       const Scenario scenario = scenario_of(run, platform);
       const ResultPoint point = simulate(scenario, calibration, 1).points.at(0);
+      const auto normal = normalised(run, scenario, point, calibration, speed);
       group_named(validation, group_of(calibration, run, point, scenario.platform))
-          .points.push_back(compare(run, point,
-                                    normalised(run, scenario, point, calibration, speed),
-                                    stable(run, speed)));
+          .points.push_back(compare(run, point, normal, stable(run, speed)));
+      if (run.workers > kFew && !few.profiles.empty() && !scenario.platform.network) {
+        group_named(validation, "extrapolated_n")
+            .points.push_back(
+                compare(run, simulate(scenario, few, 1).points.at(0), normal, stable(run, speed)));
+      }
     } catch (const InputError& error) {
       throw error.within(fmt::format("run {}", run.id));
     }

@@ -14,8 +14,10 @@ ROWS = 40  # configurations on one page of errors
 
 
 def flat(validations):
-    """(group name, point) in order; each run once per group."""
-    return [(g.name, p) for v in validations for g in v.groups for p in g.points]
+    """(group name, point) in order; each run once per group. Without the groups of which something
+    of their own is wanted: collectives, and steps predicted from less than was measured."""
+    return [(g.name, p) for v in validations for g in v.groups
+            if g.wanted_mean is None and g.wanted_worst is None for p in g.points]
 
 
 def counted(points):

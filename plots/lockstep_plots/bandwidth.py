@@ -4,6 +4,7 @@ Bus bandwidth is what nccl-tests calls so (its doc/PERFORMANCE.md): the rate at 
 carry bytes for the collective to take that long, whatever the number of workers.
 """
 
+import re
 from dataclasses import dataclass, field
 
 from matplotlib.lines import Line2D
@@ -26,6 +27,18 @@ def bus_factor(collective, n):
     return n - 1 if collective in ("gather", "scatter") else 1
 
 
+# GB/s one way of one NVLink of a card, NVIDIA's data sheets (sim/collectives/bus_bandwidth.cpp)
+NVLINKS = {"P100": 20, "V100": 25, "A100": 25, "A800": 25, "H100": 25, "H200": 25, "H800": 25,
+           "B200": 50, "B300": 50}
+
+
+def link_bandwidth(origin):
+    """GB/s from one GPU to another of its host; None where that is not known."""
+    links = re.match(r"NVLink, (\d+) links a pair", origin.links)
+    rates = [rate for card, rate in NVLINKS.items() if origin.gpus and card in origin.gpus[0]]
+    return int(links[1]) * rates[0] if links and rates else None
+
+
 @dataclass(frozen=True)
 class Point:
     bytes: int
@@ -42,8 +55,10 @@ class Panel:
     backend: str
     algorithm: str
     topology: str
+    link: float | None = None  # GB/s
     measured: dict = field(default_factory=dict)  # n -> points of each process
     model: dict = field(default_factory=dict)  # n -> points of the calibration
+    held_out: dict = field(default_factory=dict)  # n -> points that it does not read
 
     @property
     def name(self):
@@ -69,35 +84,39 @@ def panels(records):
     found = {}
 
     def add(visit, table, factor):
-        key = (visit, table.collective, table.backend, table.algorithm, table.topology)
+        key = (visit.id, table.collective, table.backend, table.algorithm, table.topology)
         points = _points(table, factor)
-        return found.setdefault(key, Panel(*key)) if points else None, table.workers, points
+        panel = Panel(*key, link_bandwidth(visit.origin)) if points else None
+        return found.setdefault(key, panel) if points else None, table.workers, points
 
     calibrations = {c.id: c for c in records.calibrations}
     for measurement in records.measurements:
         for index, table in measurement.collectives:
             factor = speed_factor(calibrations.get(measurement.id), index)
-            panel, n, points = add(measurement.id, table, factor)
+            panel, n, points = add(measurement, table, factor)
             if panel:
                 panel.measured.setdefault(n, []).append(points)
     for calibration in records.calibrations:
         for table in calibration.collectives:
-            panel, n, points = add(calibration.id, table, 1)
+            panel, n, points = add(calibration, table, 1)
             if panel:
                 panel.model.setdefault(n, points)
+                panel.held_out.setdefault(n, _points(table, 1, table.held_out))
     return list(found.values())
 
 
-def _points(table, factor):
-    """Without sizes of no bytes and times of nothing, which have no bandwidth."""
+def _points(table, factor, points=None):
+    """Of the table, or of `points`; without sizes of no bytes and times of nothing, which have no
+    bandwidth."""
     share = bus_factor(table.collective, table.workers) if table.workers > 1 else 0
 
     def bus(point, time):
         return share * point.bytes / (factor * (time or point.p50))  # bytes / ns = GB/s
 
+    chosen = table.points if points is None else points
     return tuple(Point(p.bytes, factor * p.p50, bus(p, p.p50), bus(p, max(p.p50, p.p90)),
                        bus(p, min(p.p50, p.p10)))
-                 for p in table.points if p.bytes and p.p50 and share)
+                 for p in chosen if p.bytes and p.p50 and share)
 
 
 def title(found):
@@ -142,6 +161,9 @@ def _draw(axis, panel, looks):
         if n in panel.model:
             axis.plot([p.bytes for p in panel.model[n]], [p.bus for p in panel.model[n]],
                       color=colour, linestyle=dashes, linewidth=1.2, zorder=3)
+        held = panel.held_out.get(n, ())
+        axis.plot([p.bytes for p in held], [p.bus for p in held], "x", color=colour,
+                  markersize=4, markeredgewidth=0.8, zorder=4 + place)
         for points in panel.dots(n):
             axis.errorbar([p.bytes for p in points], [p.bus for p in points],
                           [[p.bus - p.low for p in points], [p.high - p.bus for p in points]],
@@ -153,7 +175,10 @@ def _draw(axis, panel, looks):
     low, high = min(p.bytes for p in points) / 1.5, max(p.bytes for p in points) * 1.5
     axis.set_xlim(low, high)
     style.byte_axis(axis.xaxis, low, high)
-    low, high = min(p.low for p in points) / 1.3, max(p.high for p in points) * 1.3
+    if panel.link:
+        axis.axhline(panel.link, color="#555555", linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
+    low = min(p.low for p in points) / 1.3
+    high = max([p.high for p in points] + [panel.link or 0]) * 1.3
     axis.set_ylim(low, high)
     style.log_axis(axis.yaxis, low, high)
     axis.set_xlabel("bytes")
@@ -173,4 +198,9 @@ def _key(page, looks):
         pairs.append((point, "points of the calibration; p10 to p90"))
     if lines:
         pairs.append((Line2D([], [], color=grey, linewidth=1.2), "model"))
+    if any(points for panel in page for points in panel.held_out.values()):
+        pairs.append((Line2D([], [], color=grey, marker="x", markersize=4, linestyle="none"),
+                      "held out"))
+    if any(panel.link for panel in page):
+        pairs.append((Line2D([], [], color=grey, linewidth=0.8, linestyle=(0, (1, 2))), "link"))
     return pairs

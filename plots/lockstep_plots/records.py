@@ -14,7 +14,7 @@ FORMAT = 1
 SYNCS = ("step", "none")
 BASES = ("measured", "interpolated", "extrapolated")
 COLLECTIVES = ("all_reduce", "broadcast", "gather", "scatter", "reduce", "all_gather",
-               "reduce_scatter", "all_to_all")
+               "reduce_scatter", "all_to_all", "send_recv")
 PARTS = ("compute", "exposed", "waiting", "host", "input", "idle")  # add up to the step
 
 
@@ -95,6 +95,7 @@ class ValidationPoint:
     host_bound: bool
     stable: bool
     basis: str
+    bytes: int = 0  # of a collective's time; 0: of a step
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,13 @@ class ValidationGroup:
     mean_error: float
     worst_error: float
     points: tuple
+    wanted_mean: float | None = None  # where something is wanted of this very group
+    wanted_worst: float | None = None
+
+    @property
+    def held(self):
+        return all(bound is None or error <= bound for error, bound in (
+            (self.mean_error, self.wanted_mean), (self.worst_error, self.wanted_worst)))
 
 
 @dataclass(frozen=True)
@@ -140,6 +148,7 @@ class CollectiveTable:
     workers: int
     topology: str
     points: tuple
+    held_out: tuple = ()  # measured between them, and never read off
 
 
 @dataclass(frozen=True)
@@ -286,8 +295,10 @@ def _validation(node):
 
 def _validation_group(node):
     points = tuple(_validation_point(point) for point in node.items("points"))
+    wanted = (node.number(key, low=0) if node.has(key) else None
+              for key in ("wanted_mean", "wanted_worst"))
     return ValidationGroup(node.text("name"), node.number("mean_error", low=0),
-                           node.number("worst_error", low=0), points)
+                           node.number("worst_error", low=0), points, *wanted)
 
 
 def _validation_point(node):
@@ -295,11 +306,12 @@ def _validation_point(node):
         run=node.text("run"),
         model=node.text("model"),
         strategy=node.text("strategy"),
-        batch=node.count("batch_per_worker"),
+        batch=node.count("batch_per_worker", low=0),
         workers=node.count("workers"),
         graph=node.flag("graph"),
         sync=_choice(node, "sync", SYNCS),
         precision=node.text("precision", "fp32"),
+        bytes=node.count("bytes", low=0) if node.has("bytes") else 0,
         predicted=node.number("predicted_ns", above=0),
         measured=node.number("measured_ns", above=0),
         measured_normalised=node.number("measured_normalised_ns", above=0),
@@ -328,14 +340,16 @@ def _measurement(node):
 
 
 def _table(node):
-    points = []
-    for point in node.items("points"):
-        times = point.at("device_ns")
-        points.append(CollectivePoint(point.count("bytes", low=0), *(
-            times.number(k, low=0) for k in ("p10", "p50", "p90"))))
     return CollectiveTable(_choice(node, "collective", COLLECTIVES), node.text("backend"),
                            node.text("algorithm"), node.count("workers"), node.text("topology"),
-                           tuple(points))
+                           tuple(map(_table_point, node.items("points"))),
+                           tuple(map(_table_point, node.optional_items("held_out"))))
+
+
+def _table_point(node):
+    times = node.at("device_ns")
+    return CollectivePoint(node.count("bytes", low=0),
+                           *(times.number(k, low=0) for k in ("p10", "p50", "p90")))
 
 
 def _origin(node):

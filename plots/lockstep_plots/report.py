@@ -183,7 +183,8 @@ def _caption_bandwidth(records):
         "the like those of all); for gather and scatter the bandwidth counts those of all n. "
         "Points are medians, bars p10 to p90, at the calibration's speed; the line is what the "
         "simulator takes between the points, and it goes through the medians over "
-        f"processes.{speed}")
+        "processes. Crosses are sizes that were held out to see how right it is there; the link is "
+        f"what a pair of GPUs has one way.{speed}")
 
 
 def _definitions(pairs):

@@ -72,15 +72,23 @@ def breakdown(curves):
 
 
 def summary(validations):
-    head = ["group", "points", "counted", "mean error", "worst error", f"over {100 * NEAR:.0f} %"]
+    head = ["group", "points", "counted", "mean error", "worst error", f"over {100 * NEAR:.0f} %",
+            "wanted"]
     rows = []
     for group in (g for v in validations for g in v.groups):
         counted = [p for p in group.points if p.stable and p.workers > 1]
         misses = sum(abs(p.error) > NEAR for p in counted)
         errors = [percent(group.mean_error), percent(group.worst_error)] if counted else ["", ""]
         rows.append([escape(group.name), str(len(group.points)), str(len(counted)), *errors,
-                     str(misses)])
-    return table(head, rows)
+                     str(misses), _wanted(group)])
+    kept = len(head) - (not any(row[-1] for row in rows))
+    return table(head[:kept], [row[:kept] for row in rows])
+
+
+def _wanted(group):
+    bounds = [f"{what} {percent(bound)}" for what, bound in
+              (("mean", group.wanted_mean), ("worst", group.wanted_worst)) if bound is not None]
+    return f"{', '.join(bounds)}: {'held' if group.held else 'missed'}" if bounds else ""
 
 
 def validation(group):
@@ -89,13 +97,14 @@ def validation(group):
             "at calibration's speed", "range of repeats", "rests on", "bound by"]
     rows, marks = [], []
     for p in group.points:
-        name = ", ".join(filter(None, (p.model, p.strategy, "graph" if p.graph else "",
+        what = f"{p.strategy} of {size(p.bytes)}" if p.bytes else p.strategy
+        name = ", ".join(filter(None, (p.model, what, "graph" if p.graph else "",
                                        "sync none" if p.sync == "none" else "")))
         miss = abs(p.error) > NEAR
         notes = ["miss" if miss else "", "unstable" if not p.stable else "",
                  "n = 1" if p.workers == 1 else ""]
         marks.append("miss" if miss else "aside" if any(notes) else "")
-        rows.append([escape(name), str(p.workers), str(p.batch), signed(p.error) + " %",
+        rows.append([escape(name), str(p.workers), str(p.batch or ""), signed(p.error) + " %",
                      ", ".join(filter(None, notes)), ms(p.predicted), ms(p.measured),
                      ms(p.measured_normalised), percent(p.repeat_spread), p.basis,
                      "host" if p.host_bound else "device"])
@@ -115,7 +124,7 @@ def bandwidth(found):
     """Smallest and largest size of each collective and n; medians, and their range where several
     processes measured."""
     head = ["collective", "n", "processes", "smallest", "takes, µs", "largest", "takes, ms",
-            "bus bandwidth there, GB/s"]
+            "bus bandwidth there, GB/s", "of the link's"]
     rows = []
     for panel in found:
         for n in panel.counts():
@@ -124,8 +133,10 @@ def bandwidth(found):
             rows.append([escape(panel.name), str(n), str(len(panel.measured.get(n, ()))),
                          size(firsts[0].bytes), _range(p.time / 1e3 for p in firsts),
                          size(lasts[0].bytes), _range(p.time / 1e6 for p in lasts),
-                         _range(p.bus for p in lasts)])
-    return table(head, rows)
+                         _range(p.bus for p in lasts),
+                         percent(max(p.bus for p in lasts) / panel.link) if panel.link else ""])
+    kept = len(head) - (not any(row[-1] for row in rows))
+    return table(head[:kept], [row[:kept] for row in rows])
 
 
 def _range(values):

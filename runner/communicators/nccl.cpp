@@ -182,6 +182,12 @@ void NcclCommunicator::enqueue_scatter(const std::vector<at::Tensor>& parts, con
   check_nccl(ncclGroupEnd(), "scatter");
 }
 
+void NcclCommunicator::enqueue(std::string_view what, const Operation& operation) {
+  throw_if_aborted();
+  const Watched watched(*this);
+  check_nccl(operation(comm_, stream_.stream()), what);
+}
+
 void NcclCommunicator::note(CollectiveKind kind, const at::Tensor& flat) {
   if (device_.stamping()) {
     transfers_.push_back({kind, {static_cast<std::int64_t>(flat.nbytes())}});

@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -51,6 +53,11 @@ class NcclCommunicator : public Communicator {
   void enqueue_broadcast(const at::Tensor& flat, int root);
   void enqueue_gather(const at::Tensor& flat, const at::Tensor& all, int root);
   void enqueue_scatter(const std::vector<at::Tensor>& parts, const at::Tensor& flat, int root);
+  /// Any other operation of NCCL; `what` names it where it fails.
+  using Operation = std::function<ncclResult_t(ncclComm_t communicator, cudaStream_t stream)>;
+  void enqueue(std::string_view what, const Operation& operation);
+  /// What is queued from here on comes after what the compute stream holds.
+  void follow_compute() { fork(); }
   /// The host waits for a stream, as long as the patience lasts.
   void synchronize(c10::cuda::CUDAStream stream);
 

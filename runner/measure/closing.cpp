@@ -8,8 +8,11 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <utility>
 
 #include "runner/measure/statistics.h"
+#include "sim/collectives/bus_bandwidth.h"
 #include "sim/core/error.h"
 
 namespace lockstep::runner {
@@ -40,11 +43,13 @@ int asked_repeats(const VisitRecord& record, const MeasureOptions& options) {
 }
 
 void print_collectives(const Measurement& measurement) {
-  fmt::print("{:<12} {:>2}  {:>12}  {:>12}\n", "collective", "n", "bytes", "time (p50)");
+  fmt::print("{:<12} {:>2}  {:>12}  {:>12}  {:>12}\n", "collective", "n", "bytes", "time (p50)",
+             "bus");
   for (const CollectiveSample& sample : measurement.collectives) {
     for (const CollectivePoint& point : sample.table.points) {
-      fmt::print("{:<12} {:>2}  {:>12}  {:>12}\n", sample.table.collective, sample.table.workers,
-                 to_string(point.bytes), to_string(point.p50));
+      fmt::print("{:<12} {:>2}  {:>12}  {:>12}  {:>12}\n", sample.table.collective,
+                 sample.table.workers, to_string(point.bytes), to_string(point.p50),
+                 to_string(bus_bandwidth(sample.table, point)));
     }
   }
 }
@@ -170,6 +175,29 @@ void print_closing(const Part& whole, const VisitRecord& record, const MeasureOp
   fmt::print("Next: lockstep calibrate {}/measurement.json -o calibration.json\n", out);
   fmt::print("      lockstep validate calibration.json {}/runs.json --timelines\n", out);
   flush_screen();
+}
+
+void print_bandwidths(const Measurement& measurement, const Machine& machine) {
+  struct Best {
+    Bandwidth bus;
+    Bytes bytes;
+  };
+  std::map<std::pair<std::string, int>, Best> best;
+  for (const CollectiveSample& sample : measurement.collectives) {
+    const CollectiveTable& table = sample.table;
+    for (const CollectivePoint& point : table.points) {
+      const Bandwidth bus = bus_bandwidth(table, point);
+      Best& known = best[{table.collective, table.workers}];
+      if (bus > known.bus) known = {bus, point.bytes};
+    }
+  }
+  if (best.empty()) return;
+  const auto link = link_bandwidth(machine);
+  fmt::print("\n{:<14} {:>2}  {:>10}  bus bandwidth, at best\n", "collective", "n", "bytes");
+  for (const auto& [of, found] : best) {
+    fmt::print("{:<14} {:>2}  {:>10}  {}\n", of.first, of.second, to_string(found.bytes),
+               describe_bus(found.bus, link));
+  }
 }
 
 void flush_screen() {

@@ -18,4 +18,8 @@ void print_closing(const Part& whole, const VisitRecord& record, const MeasureOp
 /// Throws RunError where what was printed could not be written.
 void flush_screen();
 
+/// For each collective and number of workers the largest bus bandwidth (as nccl-tests defines it)
+/// of any size and repeat, and its share of the machine's link where that is known.
+void print_bandwidths(const Measurement& measurement, const Machine& machine);
+
 }  // namespace lockstep::runner

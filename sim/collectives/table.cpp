@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/collectives/within_host.h"
 #include "sim/core/error.h"
 #include "sim/platform/sharing.h"
 
@@ -42,14 +43,11 @@ Reading line(Bytes bytes, const CollectivePoint& near, const CollectivePoint& ot
 }
 
 Reading between(Bytes bytes, const CollectivePoint& low, const CollectivePoint& high) {
-  if (low.bytes == Bytes{} || low.p50 <= Time() || high.p50 <= Time()) {
-    return line(bytes, low, high);
-  }
-  const double run = std::log(as_double(high.bytes) / as_double(low.bytes));
-  const double slope = std::log(high.p50.seconds() / low.p50.seconds()) / run;
-  const double seconds =
-      low.p50.seconds() * std::pow(as_double(bytes) / as_double(low.bytes), slope);
-  return {seconds, std::clamp(slope, 0.0, 1.0)};
+  const double run = as_double(high.bytes) - as_double(low.bytes);
+  const double slope = (high.p50 - low.p50).seconds() / run;
+  const double seconds = low.p50.seconds() + slope * (as_double(bytes) - as_double(low.bytes));
+  const double share = seconds > 0 ? slope * as_double(bytes) / seconds : 0;
+  return {seconds, std::clamp(share, 0.0, 1.0)};
 }
 
 Time host_between(Bytes bytes, const CollectivePoint& low, const CollectivePoint& high) {
@@ -95,6 +93,28 @@ const CollectiveTable& nearest(std::span<const CollectiveTable> tables, Collecti
   return *best;
 }
 
+/// From the workers of `table` to others by the algebra of rings, chains and roots.
+TableCost along_ring(const CollectiveTable& table, CollectiveKind kind, int workers, Bytes bytes) {
+  const std::int64_t m = table.workers, n = workers;
+  if (m == n) return lookup(table, bytes);
+  if (kind == CollectiveKind::all_reduce) {
+    TableCost cost = lookup(table, Bytes{multiply_divide(bytes.count, m, n)});
+    cost.device = Time::picoseconds(multiply_divide(cost.device.ps(), n - 1, m - 1));
+    cost.other_workers = true;
+    return cost;
+  }
+  TableCost cost = lookup(table, bytes);
+  const double more = static_cast<double>(n - 1) / static_cast<double>(m - 1);
+  const bool chain = kind == CollectiveKind::broadcast;
+  const double latency = (1 - cost.bandwidth_share) * (chain ? more : 1);
+  cost.bandwidth_share *= chain ? 1 : more;
+  const double factor = latency + cost.bandwidth_share;
+  cost.device = Time::from_seconds(cost.device.seconds() * factor);
+  cost.bandwidth_share /= factor;
+  cost.other_workers = true;
+  return cost;
+}
+
 }  // namespace
 
 TableCost lookup(const CollectiveTable& table, Bytes bytes) {
@@ -117,6 +137,7 @@ TableCost lookup(const CollectiveTable& table, Bytes bytes) {
         larger ? Time::picoseconds(multiply_divide(only.p50.ps(), bytes.count, only.bytes.count))
                : only.p50;
     cost.host = only.host;
+    cost.between = table.call_between;
     cost.bandwidth_share = larger ? 1 : 0;
     return cost;
   }
@@ -130,6 +151,7 @@ TableCost lookup(const CollectiveTable& table, Bytes bytes) {
               : cost.beyond_sizes ? (bytes < low.bytes ? low.host : high.host)
                                   : host_between(bytes, low, high);
   cost.bandwidth_share = reading.share;
+  cost.between = table.call_between;
   return cost;
 }
 
@@ -138,23 +160,10 @@ TableCost estimate(std::span<const CollectiveTable> tables, CollectiveKind kind,
   LOCKSTEP_ASSERT(workers >= 2, "one worker has nobody to exchange with");
   const CollectiveTable& table = nearest(tables, kind, workers);
   if (table.workers == workers) return lookup(table, bytes);
-  const std::int64_t m = table.workers, n = workers;
-  if (kind == CollectiveKind::all_reduce) {
-    TableCost cost = lookup(table, Bytes{multiply_divide(bytes.count, m, n)});
-    cost.device = Time::picoseconds(multiply_divide(cost.device.ps(), n - 1, m - 1));
-    cost.other_workers = true;
-    return cost;
+  if (table.backend == "nccl" && table.topology == kOneHost) {
+    return within_host(tables, kind, table, workers, bytes);
   }
-  TableCost cost = lookup(table, bytes);
-  const double more = static_cast<double>(n - 1) / static_cast<double>(m - 1);
-  const bool chain = kind == CollectiveKind::broadcast;
-  const double latency = (1 - cost.bandwidth_share) * (chain ? more : 1);
-  cost.bandwidth_share *= chain ? 1 : more;
-  const double factor = latency + cost.bandwidth_share;
-  cost.device = Time::from_seconds(cost.device.seconds() * factor);
-  cost.bandwidth_share /= factor;
-  cost.other_workers = true;
-  return cost;
+  return along_ring(table, kind, workers, bytes);
 }
 
 StepCost effective_step(std::span<const CollectiveTable> tables, CollectiveKind kind, int workers,
@@ -165,9 +174,10 @@ StepCost effective_step(std::span<const CollectiveTable> tables, CollectiveKind 
   const double others = workers - 1;
   const double rounds = all_reduce ? 2 * others : kind == CollectiveKind::broadcast ? others : 1;
   const double size = as_double(bytes) * (all_reduce ? others * 2 / workers : others);
-  const double seconds = estimate(tables, kind, workers, bytes).device.seconds();
+  const CollectiveTable& table = nearest(tables, kind, workers);
+  const double seconds = along_ring(table, kind, workers, bytes).device.seconds();
   const double latency =
-      std::min(estimate(tables, kind, workers, Bytes{}).device.seconds(), seconds);
+      std::min(along_ring(table, kind, workers, Bytes{}).device.seconds(), seconds);
   StepCost step;
   step.latency = Time::from_seconds(latency / rounds);
   const double flowing = seconds - latency;

@@ -21,17 +21,26 @@ struct CollectivePoint {
 
 /// Measured time of one collective on one backend over one number of workers, by bytes (ascending).
 struct CollectiveTable {
-  std::string collective;  ///< "all_reduce", "broadcast", "gather" (to rank 0), "scatter" (from it)
-  std::string backend;     ///< "nccl", "gloo"
-  std::string algorithm;   ///< "ring", ...; empty: the backend chose
+  /// "all_reduce", "broadcast", "gather" (to rank 0), "scatter" (from it); measured and not yet
+  /// used by any strategy: "reduce" (to rank 0), "all_gather", "reduce_scatter", "all_to_all",
+  /// "send_recv" (each rank to the next)
+  std::string collective;
+  std::string backend;    ///< "nccl", "gloo"
+  std::string algorithm;  ///< "ring", ...; empty: the backend chose
   int workers = 0;
   std::string topology;  ///< kOneHost, or how many hosts
   std::vector<CollectivePoint> points;
   std::map<std::string, std::string> environment;
+  /// Sizes that were measured to see how right the table is between its points. Nothing is read off
+  /// them.
+  std::vector<CollectivePoint> held_out = {};
+  /// What a call takes the host beyond a point's `host`, which is that of one call of a row, where
+  /// it comes behind launches of another kind.
+  Time call_between = {};
   bool operator==(const CollectiveTable&) const = default;
 };
 
-/// A local copy (gradients into a bucket, host to device), by bytes.
+/// A copy (gradients into a bucket, host to device), by bytes.
 struct CopyPoint {
   Bytes bytes;
   int tensors = 1;
@@ -39,8 +48,9 @@ struct CopyPoint {
   bool operator==(const CopyPoint&) const = default;
 };
 struct CopyTable {
-  /// "bucket_in" (scattered gradients into one bucket), "host_to_device", "add" (one array to
-  /// another of that size)
+  /// "bucket_in" (scattered gradients into one bucket), "add" (one array to another of that size),
+  /// "host_to_device" and "device_to_host" (pinned memory), the same with "_pageable",
+  /// "device_to_device" (another GPU of the host)
   std::string what;
   std::vector<CopyPoint> points;
   bool operator==(const CopyTable&) const = default;

@@ -98,6 +98,16 @@ void describe(Io& io, Described<Io, CollectivePoint>& point) {
   io.field("host_ns", point.host);
 }
 
+/// Reading: each size once, the smallest first.
+template <class Io>
+void check_ascending(const Io& io, std::string_view key,
+                     const std::vector<CollectivePoint>& points) {
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    if (points[i].bytes > points[i - 1].bytes) continue;
+    io.at().child(key).child(i).fail("bytes do not ascend", "sort the points by bytes");
+  }
+}
+
 template <class Io>
 void describe(Io& io, Described<Io, CollectiveTable>& table) {
   io.field("collective", table.collective);
@@ -107,13 +117,16 @@ void describe(Io& io, Described<Io, CollectiveTable>& table) {
   io.field("topology", table.topology);
   io.field("points", table.points);
   io.field("environment", table.environment);
+  if (Io::kReading || !table.held_out.empty()) {
+    newer(io, "held_out", [&] { io.field("held_out", table.held_out); });
+  }
+  if (Io::kReading || table.call_between > Time{}) {
+    newer(io, "call_between_ns", [&] { io.field("call_between_ns", table.call_between); });
+  }
   if constexpr (Io::kReading) {
     if (table.points.empty()) io.at().child("points").fail("a table without points");
-    for (std::size_t i = 1; i < table.points.size(); ++i) {
-      if (table.points[i].bytes <= table.points[i - 1].bytes) {
-        io.at().child("points").child(i).fail("bytes do not ascend", "sort the points by bytes");
-      }
-    }
+    check_ascending(io, "points", table.points);
+    check_ascending(io, "held_out", table.held_out);
   }
 }
 

@@ -38,6 +38,9 @@ void describe_profile_sample(Io& io, Sample& sample, Structures& structures) {
   io.field("speed_index", sample.speed_index);
   io.group("profile", [&](auto& inner) { describe_profile(inner, sample.profile, structures); });
   io.field("steps_ns", sample.steps);
+  if (Io::kReading || sample.ddp_host > Time{}) {
+    newer(io, "ddp_host_ns", [&] { io.field("ddp_host_ns", sample.ddp_host); });
+  }
 }
 
 template <class Io, class Record>

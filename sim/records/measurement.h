@@ -16,6 +16,9 @@ struct ProfileSample {
   SpeedIndex speed_index;
   Profile profile;
   std::vector<Time> steps;  ///< unprofiled `single` steps of the block, raw
+  /// How much longer the host takes for a step whose gradients go into DDP's buckets (of the usual
+  /// caps), nothing being communicated. Zero: not measured.
+  Time ddp_host = {};
   bool operator==(const ProfileSample&) const = default;
 };
 

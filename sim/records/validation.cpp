@@ -11,7 +11,7 @@ void describe(Io& io, Described<Io, ValidationPoint>& point) {
   io.field("run", point.run);
   io.field("model", point.model);
   io.field("strategy", point.strategy);
-  io.field("batch_per_worker", point.batch_per_worker, kAtLeastOne);
+  io.field("batch_per_worker", point.batch_per_worker);
   io.field("workers", point.workers, kAtLeastOne);
   io.field("graph", point.graph);
   io.name("sync", point.sync, kSyncNames);
@@ -19,6 +19,9 @@ void describe(Io& io, Described<Io, ValidationPoint>& point) {
   newer(io, "hosts", [&] { io.field("hosts", point.hosts, kAtLeastOne); });
   newer(io, "link_bytes_per_second",
         [&] { io.field("link_bytes_per_second", point.link.bytes_per_second, kLinkRates); });
+  if (Io::kReading || point.bytes > Bytes{}) {
+    newer(io, "bytes", [&] { io.field("bytes", point.bytes); });
+  }
   io.field("predicted_ns", point.predicted);
   io.field("measured_ns", point.measured);
   io.field("measured_normalised_ns", point.measured_normalised);
@@ -34,7 +37,23 @@ void describe(Io& io, Described<Io, ValidationGroup>& group) {
   io.field("name", group.name);
   io.field("mean_error", group.mean_error);
   io.field("worst_error", group.worst_error);
+  const auto wanted = [&](std::string_view key, auto& bound) {
+    if (Io::kReading || bound) newer(io, key, [&] { io.field(key, bound); });
+  };
+  wanted("wanted_mean", group.wanted_mean);
+  wanted("wanted_worst", group.wanted_worst);
+  if constexpr (Io::kReading) {
+    bool ignored = false;  // said for those who read the file without us
+    newer(io, "held", [&] { io.field("held", ignored); });
+  } else if (group.wanted_mean || group.wanted_worst) {
+    io.field("held", held(group));
+  }
   io.field("points", group.points);
+}
+
+bool held(const ValidationGroup& group) {
+  return (!group.wanted_mean || group.mean_error <= *group.wanted_mean) &&
+         (!group.wanted_worst || group.worst_error <= *group.wanted_worst);
 }
 
 Validation read_validation(const std::string& file) {

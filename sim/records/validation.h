@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,7 +9,8 @@
 
 namespace lockstep {
 
-/// One measured run beside its prediction.
+/// One measured run beside its prediction; or one collective, which then is the strategy, and has
+/// no model and batch zero.
 struct ValidationPoint {
   std::string run;
   std::string model, strategy;
@@ -18,6 +20,7 @@ struct ValidationPoint {
   Compute compute = Compute::real;
   int hosts = 1;
   Bandwidth link;            ///< of every host; zero: not stated
+  Bytes bytes = {};          ///< of a collective's time; zero: of a step
   Time predicted;            ///< p50, at the calibration's speed
   Time measured;             ///< median over repeats of each repeat's median, as it was
   Time measured_normalised;  ///< the same at the calibration's speed; errors are against this
@@ -34,6 +37,8 @@ struct ValidationGroup {
   std::string name;
   double mean_error = 0, worst_error = 0;  ///< of absolute errors of stable points with n > 1
   std::vector<ValidationPoint> points;
+  /// What is wanted of it, where that is not for the user to say.
+  std::optional<double> wanted_mean = {}, wanted_worst = {};
   bool operator==(const ValidationGroup&) const = default;
 };
 
@@ -42,6 +47,9 @@ struct Validation {
   std::vector<ValidationGroup> groups;
   bool operator==(const Validation&) const = default;
 };
+
+/// Whether a group's errors are what is wanted; true where nothing is.
+bool held(const ValidationGroup& group);
 
 Validation read_validation(const std::string& file);
 void write_validation(const Validation& validation, const std::string& file);

@@ -70,8 +70,9 @@ CollectiveCosts::Measured CollectiveCosts::through_root(Bytes bytes) const {
   const auto all_reduce = CollectiveKind::all_reduce;
   const Bytes whole{bytes.count * workers_};
   const StepCost message = effective_step(tables_, all_reduce, workers_, whole);
+  const TableCost as_ring = estimate(tables_, all_reduce, workers_, whole);
   Measured cost{.device = message.latency,
-                .host = estimate(tables_, all_reduce, workers_, whole).host,
+                .call = {.host = as_ring.host, .between = as_ring.between},
                 .basis = Basis::extrapolated};
   if (message.rate > Bandwidth{}) {
     cost.device += transfer_time(bytes, message.rate) * (workers_ - 1);
@@ -97,7 +98,7 @@ CollectiveCosts::Measured CollectiveCosts::measured(CollectiveKind kind, Bytes b
         return table.collective != to_string(kind) || bytes > table.points.front().bytes;
       });
   return {.device = cost.device,
-          .host = cost.host,
+          .call = {.host = cost.host, .between = cost.between},
           .basis = cost.other_workers || too_large ? Basis::extrapolated : Basis::measured};
 }
 
@@ -172,9 +173,9 @@ Collective CollectiveCosts::collective(CollectiveKind kind, Bytes bytes) const {
   return collective;
 }
 
-Time CollectiveCosts::host(CollectiveKind kind, Bytes bytes) const {
+CollectiveCosts::Call CollectiveCosts::call(CollectiveKind kind, Bytes bytes) const {
   if (stepwise_ && !has_table(CollectiveKind::all_reduce) && !has_table(kind)) return {};
-  return measured(kind, bytes).host;
+  return measured(kind, bytes).call;
 }
 
 Basis CollectiveCosts::basis(CollectiveKind kind, Bytes bytes) const {

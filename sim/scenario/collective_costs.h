@@ -23,7 +23,11 @@ class CollectiveCosts {
 
   /// Throws InputError where nothing was measured to tell it from.
   Collective collective(CollectiveKind kind, Bytes bytes) const;
-  Time host(CollectiveKind kind, Bytes bytes) const;
+  /// On the host: in a row of such calls, and besides where it is in none.
+  struct Call {
+    Time host, between;
+  };
+  Call call(CollectiveKind kind, Bytes bytes) const;
   Basis basis(CollectiveKind kind, Bytes bytes) const;
 
   /// Collectives run over a network's links, or take the time that they would.
@@ -36,7 +40,8 @@ class CollectiveCosts {
 
  private:
   struct Measured {
-    Time device, host;
+    Time device;
+    Call call;
     Basis basis = Basis::measured;
   };
   bool has_table(CollectiveKind kind) const;

@@ -174,7 +174,8 @@ Point make_point(const Scenario& scenario, const Calibration& calibration, int w
   point.network = costs->network();
   if (on_cpu(calibration)) soften(point.workload.interference, costs->network_share());
   point.workload.collective = [costs](CollectiveKind kind, Bytes bytes) {
-    return CollectiveCost{costs->collective(kind, bytes), costs->host(kind, bytes)};
+    const CollectiveCosts::Call call = costs->call(kind, bytes);
+    return CollectiveCost{costs->collective(kind, bytes), call.host, call.between};
   };
   return point;
 }

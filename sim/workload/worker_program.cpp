@@ -67,6 +67,7 @@ std::optional<WorkerProgram::Id> WorkerProgram::issue(const std::string& name, T
       std::clamp<int>(launches, 0, std::numeric_limits<std::uint16_t>::max()));
   task.name = parts_.name(name);
   pending_host_ = {};
+  row_.reset();
   return builder_.add(task);
 }
 
@@ -100,6 +101,7 @@ WorkerProgram::Id WorkerProgram::work(TaskKind kind, const std::string& name, co
 void WorkerProgram::call(Time host, Time device) {
   if (!workload_.cpu && !workload_.graph) pending_host_ += host;
   pending_device_ += device;
+  row_.reset();
 }
 
 /// Where nothing has been queued in this iteration: an event, which stands behind the last one's.
@@ -116,7 +118,9 @@ WorkerProgram::Id WorkerProgram::collective(const std::string& name, CollectiveK
     on_device(TaskKind::issue, Lane::compute, name, cost.host, "");
   }
   const Id after = last_in_compute();
-  const std::optional<Id> launched = issue(name, cost.host, 1);
+  const std::optional<Id> launched =
+      issue(name, row_ == kind ? cost.host : cost.host + cost.between, 1);
+  row_ = kind;
   Task task;
   task.kind = TaskKind::collective;
   task.lane = Lane::communication;

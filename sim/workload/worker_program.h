@@ -86,6 +86,7 @@ class WorkerProgram {
   std::vector<Id> before_next_;  ///< what the next work on the device waits for
   std::optional<Id> last_work_;  ///< on the compute lane, in this iteration
   std::optional<Id> last_collective_;
+  std::optional<CollectiveKind> row_;  ///< of the calls that the host is making in a row
   std::size_t collectives_ = 0;
   Time pending_host_, pending_device_;  ///< calls that are not yet part of a task
 };

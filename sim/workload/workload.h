@@ -12,10 +12,12 @@
 
 namespace lockstep {
 
-/// What a collective of this size costs here: its entry in the graph, and the call on the host.
+/// What a collective of this size costs here: its entry in the graph, and the call on the host: one
+/// of a row of calls, and what it takes besides behind launches of another kind.
 struct CollectiveCost {
   Collective collective;
   Time host;
+  Time between = {};
 };
 
 /// A worker stops for a while, once a step, before a part of it.

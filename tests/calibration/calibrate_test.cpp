@@ -214,6 +214,49 @@ TEST_CASE("collective tables: medians over repeats at equal speed, ascending") {
   CHECK(points[1].p50 == us(40));
 }
 
+TEST_CASE("sizes that are held out stay apart, as they were measured") {
+  Measurement measurement = cpu_measurement();
+  measurement.profiles = {sample(0, us(100), us(1200), us(100))};
+  const auto table = [](std::int64_t first, std::int64_t second, std::int64_t between) {
+    CollectiveSample out;
+    out.speed_index = {us(100), us(100)};
+    out.table.collective = "all_reduce";
+    out.table.workers = 2;
+    out.table.points = {{{1024}, us(10), us(10), us(10), us(1)}};
+    out.table.held_out = {{{2048}, us(first), us(first), us(first), us(2)},
+                          {{3072}, us(second), us(second), us(second), us(3)}};
+    out.table.call_between = us(between);
+    return out;
+  };
+  // Medians 30 and 20, which falls: nothing is read off them, so they are not pooled.
+  measurement.collectives = {table(30, 20, 5), table(40, 10, 0), table(20, 30, 7)};
+  const Calibration calibration = calibrate({measurement});
+  REQUIRE(calibration.collectives.size() == 1);
+  const CollectiveTable& fitted = calibration.collectives[0];
+  CHECK(fitted.points.size() == 1);
+  REQUIRE(fitted.held_out.size() == 2);
+  CHECK(fitted.held_out[0].p50 == us(30));
+  CHECK(fitted.held_out[1].p50 == us(20));
+  CHECK(fitted.held_out[1].host == us(3));
+  CHECK(fitted.call_between == us(6));  // of the two that timed it
+}
+
+TEST_CASE("what DDP has the host do without communication becomes a hook of each gradient") {
+  Measurement measurement = cpu_measurement();
+  measurement.origin.machine.gpus.resize(1);
+  measurement.profiles = {sample(0, us(100), us(1200), us(100)),
+                          sample(1, us(100), us(1200), us(100)),
+                          sample(2, us(100), us(1200), us(100))};
+  // One gradient, whose copy takes 5 us: 15, 25 and 35 us are left.
+  for (std::size_t i = 0; i < 3; ++i) {
+    measurement.profiles[i].ddp_host = us(20 + 10 * static_cast<std::int64_t>(i));
+  }
+  measurement.copies = {{"bucket_in", {{{400}, 1, us(9), us(5)}}}};
+  const Calibration calibration = calibrate({measurement});
+  REQUIRE(calibration.profiles.size() == 1);
+  CHECK(calibration.profiles[0].gradient_hook.host == us(25));
+}
+
 TEST_CASE("interference is a median, at least one, for each kind of layer") {
   Measurement measurement = cpu_measurement();
   measurement.profiles = {sample(0, us(100), us(1200), us(100))};

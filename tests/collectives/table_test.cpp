@@ -38,15 +38,35 @@ TEST_CASE("at a measured size the table says what was measured") {
   CHECK_FALSE(cost.other_workers);
 }
 
-TEST_CASE("between sizes: straight in log over log") {
-  // From 1000 B, 10 us to 4000 B, 40 us: proportional, so 2000 B take 20 us.
-  CHECK(lookup(table_of(2, {point(1000, 10), point(4000, 40)}), Bytes{2000}).device ==
+TEST_CASE("between sizes: straight in bytes, exact for latency and bandwidth") {
+  // 6 us + 2 us / 1000 B: at 1000 B 8, at 4000 B 14; half way 11, of which 5 are bandwidth.
+  const TableCost cost = lookup(table_of(2, {point(1000, 8, 1), point(4000, 14, 4)}), Bytes{2500});
+  CHECK(cost.device == Time::microseconds(11));
+  CHECK(cost.bandwidth_share == Approx(5.0 / 11));
+  CHECK(cost.host.us() == Approx(2.5));
+  CHECK_FALSE(cost.beyond_sizes);
+  // Steeper than proportional, as where a protocol changes: still through both points.
+  CHECK(lookup(table_of(2, {point(1000, 10), point(2000, 30)}), Bytes{1500}).device ==
         Time::microseconds(20));
-  // From 10 to 20 us over a factor of 4: slope a half; a factor of 2 gives sqrt(2).
-  const TableCost cost = lookup(table_of(2, {point(1000, 10, 1), point(4000, 20, 4)}), Bytes{2000});
-  CHECK(cost.device.us() == Approx(14.1421356));
-  CHECK(cost.bandwidth_share == Approx(0.5));
-  CHECK(cost.host.us() == Approx(2));  // linear: a third of the way from 1 to 4
+  // A larger size measured faster.
+  CHECK(lookup(table_of(2, {point(1000, 10), point(2000, 8)}), Bytes{1500}).device ==
+        Time::microseconds(9));
+}
+
+TEST_CASE("what a call takes behind other launches comes with every size") {
+  CollectiveTable table = table_of(2, {point(1000, 8), point(4000, 14)});
+  table.call_between = Time::microseconds(7);
+  for (const std::int64_t bytes : {10, 1000, 2500, 9000}) {
+    CHECK(lookup(table, Bytes{bytes}).between == Time::microseconds(7));
+  }
+  table.points.pop_back();
+  CHECK(lookup(table, Bytes{1}).between == Time::microseconds(7));
+}
+
+TEST_CASE("nothing is read off sizes that are held out") {
+  CollectiveTable table = table_of(2, {point(1000, 8), point(4000, 14)});
+  table.held_out = {point(2500, 100)};
+  CHECK(lookup(table, Bytes{2500}).device == Time::microseconds(11));
 }
 
 TEST_CASE("beyond the ends: latency and bandwidth of the last two points") {

@@ -294,6 +294,63 @@ class Bandwidth(InFolder):
         self.assertIn("<h3>Measurement cpu-2-cores</h3>", html)
 
 
+    def test_sizes_that_were_held_out_are_crosses(self):
+        table = examples.table(ns=((1024, 10_000), (1048576, 1_000_000)))
+        held = examples.table(ns=((524288, 500_000), (600_000, 0)))["points"]
+        (panel,) = self.panels(c=examples.calibration(collectives=[{**table, "held_out": held}]))
+        self.assertEqual([p.bytes for p in panel.held_out[2]], [524288])  # one took no time
+        self.assertAlmostEqual(panel.held_out[2][0].bus, 1.048576)
+        self.draw(c=examples.calibration(collectives=[{**table, "held_out": held}]))
+        (panel,) = self.panels(c=examples.calibration(collectives=[table]))
+        self.assertEqual(panel.held_out, {2: ()})
+
+    def test_the_share_of_the_link_where_it_is_known(self):
+        from lockstep_plots.bandwidth import link_bandwidth
+        table = examples.table(workers=4, ns=((1024, 10_000), (134217728, 614_940)))
+        gpus = {**examples.origin()["machine"], "links": "NVLink, 18 links a pair",
+                "gpus": [{"name": "NVIDIA H100 80GB HBM3"}] * 4}
+        documents = {"c": examples.calibration(collectives=[table], machine=gpus)}
+        # 18 x 25 GB/s; 134217728 B / 614940 ns x 1.5 = 327.4 GB/s
+        (panel,) = self.panels(**documents)
+        self.assertEqual(panel.link, 450)
+        html = self.tables(**documents)
+        self.assertTrue(any(row.endswith("|327|72.8 %") for row in cells(html)), cells(html))
+        self.draw(**documents)
+        for links, card in (("PHB", "H100"), ("NVLink, 18 links a pair", "card of tomorrow"),
+                            ("", "")):
+            machine = {**gpus, "links": links, "gpus": [{"name": card}]}
+            records = read_records(examples.write(self.folder, c=examples.calibration(
+                collectives=[table], machine=machine)))
+            self.assertIsNone(link_bandwidth(records.calibrations[0].origin))
+
+
+class Wanted(InFolder):
+    def documents(self):
+        collective = {**examples.validation_point(workers=2, error=-0.07), "model": "",
+                      "strategy": "all_reduce", "batch_per_worker": 0, "bytes": 3 * 2**20}
+        sizes = {**examples.group("all_reduce_sizes", collective), "wanted_mean": 0.08,
+                 "wanted_worst": 0.05, "held": False}
+        few = {**examples.group("extrapolated_n", examples.validation_point(workers=4)),
+               "wanted_mean": 0.04, "held": True}
+        return {"v": examples.validation(
+            examples.group("graph", examples.validation_point(graph=True)), few, sizes)}
+
+    def test_what_is_wanted_of_a_group_and_whether_it_holds(self):
+        html = self.tables(**self.documents())
+        self.assertIn("extrapolated_n|1|1|3.1 %|3.1 %|0|mean 4.0 %: held", cells(html))
+        self.assertIn("all_reduce_sizes|1|1|7.0 %|7.0 %|1|mean 8.0 %, worst 5.0 %: missed",
+                      cells(html))
+        self.assertIn("graph|1|1|3.1 %|3.1 %|0|", cells(html))
+        self.assertTrue(any(row.startswith("all_reduce of 3 MiB|2||\u22127.0 %|miss|")
+                            for row in cells(html)), cells(html))
+
+    def test_figures_and_the_answer_are_of_the_other_groups(self):
+        from lockstep_plots.accuracy import flat
+        records = read_records(examples.write(self.folder, **self.documents()))
+        self.assertEqual([group for group, _ in flat(records.validations)], ["graph"])
+        self.assertIn("1 measured configurations", self.draw(**self.documents()))
+
+
 class Traces(InFolder):
     def read(self, **documents):
         return read_records(examples.write(self.folder, **documents)).traces

@@ -167,6 +167,16 @@ TEST_CASE("tables of layers are checked") {
              StartsWith("c.json:/profiles/0: the ready_order"));
   CHECK_THAT(refusal(with("\"bytes\":2048", "\"bytes\": 1024")),
              StartsWith("c.json:/collectives/0/points/1: bytes do not ascend"));
+  const std::string point = R"({"bytes":4,"device_ns":{"p10":1,"p50":1,"p90":1},"host_ns":0})";
+  const auto held = [&](const std::string& points) {
+    return with("\"environment\": {}\n", "\"environment\": {}, \"held_out\": " + points + "\n");
+  };
+  CHECK_THAT(refusal(held("[" + point + "," + point + "]")),
+             StartsWith("c.json:/collectives/0/held_out/1: bytes do not ascend"));
+  CHECK_THAT(refusal(held("{}")), StartsWith("c.json:/collectives/0/held_out: "));
+  CHECK_THAT(
+      refusal(with("\"environment\": {}\n", "\"environment\": {}, \"call_between_ns\": -1\n")),
+      StartsWith("c.json:/collectives/0/call_between_ns: "));
 }
 
 TEST_CASE("samples that a run names must be there and beside it") {

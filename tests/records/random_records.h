@@ -105,15 +105,20 @@ class RandomRecords {
     return out;
   }
 
-  CollectiveTable collective_table() {
-    CollectiveTable out{text(), text(), text(), count(1, 8), text(), {}, environment()};
+  std::vector<CollectivePoint> collective_points(int fewest) {
     std::int64_t size = 0;
-    out.points = list<CollectivePoint>(
+    return list<CollectivePoint>(
         [&] {
           size += count(1, 1'000'000);
           return CollectivePoint{{size}, time(), time(), time(), time()};
         },
-        1);
+        fewest);
+  }
+  CollectiveTable collective_table() {
+    CollectiveTable out{text(), text(), text(), count(1, 8), text(), {}, environment()};
+    out.points = collective_points(1);
+    out.held_out = collective_points(0);
+    if (coin()) out.call_between = time();
     return out;
   }
   CopyTable copy_table() {
@@ -128,8 +133,12 @@ class RandomRecords {
     out.reference = time();
     out.launch_queue = count(0, 1024);
     out.profiles = list<ProfileSample>([&] {
-      return ProfileSample{count(0, 3), count(0, 3), speed_index(), profile(),
-                           list<Time>([&] { return time(); })};
+      return ProfileSample{count(0, 3),
+                           count(0, 3),
+                           speed_index(),
+                           profile(),
+                           list<Time>([&] { return time(); }),
+                           coin() ? time() : Time{}};
     });
     out.collectives = list<CollectiveSample>(
         [&] { return CollectiveSample{count(0, 3), speed_index(), collective_table()}; });
@@ -247,13 +256,14 @@ class RandomRecords {
     point.run = text();
     point.model = text();
     point.strategy = text();
-    point.batch_per_worker = count(1, 99);
+    point.batch_per_worker = count(0, 99);
     point.workers = count(1, 9);
     point.graph = coin();
     point.sync = Sync::none;
     point.compute = coin() ? Compute::real : Compute::replay;
     point.hosts = count(1, 8);
     point.link = {count(0, 2'000'000'000)};
+    if (coin()) point.bytes = bytes();
     point.predicted = time();
     point.measured = time();
     point.measured_normalised = time();
@@ -267,8 +277,12 @@ class RandomRecords {
 
   Validation validation() {
     return {text(), list<ValidationGroup>([&] {
-              return ValidationGroup{text(), real(), real(),
-                                     list<ValidationPoint>([&] { return validation_point(); })};
+              return ValidationGroup{text(),
+                                     real(),
+                                     real(),
+                                     list<ValidationPoint>([&] { return validation_point(); }),
+                                     coin() ? std::optional(real()) : std::nullopt,
+                                     coin() ? std::optional(real()) : std::nullopt};
             })};
   }
 

@@ -155,3 +155,49 @@ TEST_CASE("a calibration of a GPU host stays below 300 kB") {
   CHECK(std::filesystem::file_size(folder.file("calibration.json")) < 300'000);
   CHECK(read_calibration(folder.file("calibration.json")) == calibration);
 }
+
+TEST_CASE("the collective tables of four GPUs take less than 80 kB of a calibration") {
+  // Of 2, 3 and 4: all-reduce and broadcast with sizes between and held out, five others; gather
+  // and scatter of 2 and 4.
+  Calibration calibration;
+  const auto add = [&](int workers, int sizes, int held_out) {
+    const Time time = Time::nanoseconds(1'234'567);
+    CollectiveTable table;
+    table.collective = "reduce_scatter";
+    table.backend = "nccl";
+    table.topology = kOneHost;
+    table.workers = workers;
+    table.call_between = time;
+    for (int i = 1; i <= sizes; ++i) {
+      table.points.push_back({{100'000'000LL + i}, time, time, time, time});
+    }
+    for (int i = 1; i <= held_out; ++i) {
+      table.held_out.push_back({{100'000'000LL + i}, time, time, time, time});
+    }
+    calibration.collectives.push_back(table);
+  };
+  for (int workers = 2; workers <= 4; ++workers) {
+    add(workers, 36, 19);
+    add(workers, 20, 10);
+    for (int other = 0; other < 5; ++other) add(workers, 11, 5);
+    if (workers != 3) add(workers, 20, 0);
+    if (workers != 3) add(workers, 20, 0);
+  }
+  const TemporaryFolder folder;
+  write_calibration(calibration, folder.file("calibration.json"));
+  CHECK(std::filesystem::file_size(folder.file("calibration.json")) < 80'000);
+  CHECK(read_calibration(folder.file("calibration.json")) == calibration);
+}
+
+TEST_CASE("what was not measured is not written, and older records lack it") {
+  const TemporaryFolder folder;
+  Calibration calibration;
+  calibration.collectives.resize(1);
+  calibration.collectives[0].workers = 2;
+  calibration.collectives[0].points = {{{1024}, {}, {}, {}, {}}};
+  write_calibration(calibration, folder.file("c.json"));
+  for (const char* key : {"held_out", "call_between_ns"}) {
+    CHECK(slurp(folder.file("c.json")).find(key) == std::string::npos);
+  }
+  CHECK(read_calibration(folder.file("c.json")) == calibration);
+}

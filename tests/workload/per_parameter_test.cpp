@@ -1,4 +1,5 @@
 // Strategies that exchange gradient by gradient after backward.
+#include <algorithm>
 #include <vector>
 
 #include "sim/analysis/breakdown.h"
@@ -106,6 +107,40 @@ TEST_CASE("a slow worker holds up the first gather only", "[gather_scatter]") {
   const EngineResult result = run_steps(graph, {{}, {slow, slow}});
   CHECK(result.step_end[0][0] == us(1270));
   CHECK(result.step_end[1][0] == us(1295));
+}
+
+/// What the host takes for the call of each collective, in program order.
+std::vector<Time> calls(const std::string& strategy) {
+  Workload workload = cpu_workload(2, strategy);
+  workload.cpu = false;
+  workload.bucket_in = {"bucket_in", {{Bytes{4 << 20}, 1, us(20), us(5)}}};
+  const auto timed = workload.collective;
+  workload.collective = [timed](CollectiveKind kind, Bytes bytes) {
+    CollectiveCost cost = timed(kind, bytes);
+    cost.host = us(10);
+    cost.between = us(7);
+    return cost;
+  };
+  const TaskGraph graph = compile(workload, Phase::steady);
+  const Program& program = graph.programs.at(0);
+  std::vector<std::uint32_t> names;
+  for (const Task& task : program.tasks) {
+    if (task.kind == TaskKind::collective) names.push_back(task.name);
+  }
+  std::vector<Time> times;
+  for (const Task& task : program.tasks) {
+    const bool call = std::ranges::find(names, task.name) != names.end();
+    if (task.kind == TaskKind::issue && call) times.push_back(task.work);
+  }
+  return times;
+}
+
+TEST_CASE("a call of a row of calls is quicker than one behind other launches", "[calls]") {
+  // The two all-reduces follow each other.
+  CHECK(calls("all_reduce") == std::vector{us(17), us(10)});
+  // Gathers and scatters take turns, and so do calls and the copies of buckets.
+  CHECK(calls("gather_scatter") == std::vector{us(17), us(17), us(17), us(17)});
+  CHECK(calls("ddp") == std::vector{us(17), us(17)});
 }
 
 }  // namespace

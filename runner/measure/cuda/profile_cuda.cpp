@@ -9,6 +9,7 @@
 #include "runner/measure/clock.h"
 #include "runner/measure/cuda/cupti_recorder.h"
 #include "runner/measure/cuda/graph_marks.h"
+#include "runner/measure/cuda/idle_communicator.h"
 #include "runner/measure/cuda/timing.h"
 #include "runner/measure/layer_costs.h"
 #include "runner/measure/mark_log.h"
@@ -16,6 +17,7 @@
 #include "runner/measure/train.h"
 #include "runner/models/zoo.h"
 #include "runner/strategies/gradient_hooks.h"
+#include "runner/strategies/strategy.h"
 #include "sim/core/error.h"
 
 namespace lockstep::runner {
@@ -24,8 +26,9 @@ namespace {
 /// cuDNN searches in the first, the allocator settles by the third.
 constexpr int kWarmupSteps = 8;
 constexpr int kMarkedSteps = 15;   ///< steps whose issue is marked
-constexpr int kHookedSteps = 15;   ///< steps with gradient hooks, each beside one without
-constexpr int kHooksEach = 8;      ///< on each gradient in these
+constexpr int kDdpBlocks = 5;      ///< of steps with DDP's hooks and buckets, and without
+constexpr int kDdpSettle = 2;      ///< steps of a block that are not timed: buckets, the allocator
+constexpr int kDdpSteps = 6;       ///< that are
 constexpr int kHeldSteps = 5;      ///< steps queued behind a held stream
 constexpr int kProfiledSteps = 6;  ///< under CUPTI; the first is left out
 constexpr int kQueueMargin = 64;   ///< launches of a step that are no kernels: events, copies
@@ -64,7 +67,7 @@ struct ProfileCuda::State {
   std::vector<Stretch> layout;                 ///< of the marked graph: counts of device work
   LayerTimes host;                             ///< by stretch
   Time issue;                                  ///< of an unmarked step
-  Time hook;                                   ///< host time of one gradient's hook
+  Time ddp_host;                               ///< what DDP adds to it, without communication
   Time held_step;                              ///< device time of an eager step, back to back
   Time round_trip;                             ///< of the host's waiting for the device
   Time replay;                                 ///< of the graph, replays back to back
@@ -73,7 +76,8 @@ struct ProfileCuda::State {
 
   void find_ready_order();
   void mark_host();
-  void time_hooks();
+  void time_ddp();
+  Time median_issue(Trainer& of);
   void time_held();
   void capture();
   LayerTimes profile_eager();
@@ -123,37 +127,34 @@ void ProfileCuda::State::mark_host() {
   scale_to(host, issue);
 }
 
-/// What each gradient's hook takes the host, as DDP has them: finding out whether a bucket is
-/// complete. (What a complete bucket costs is measured apart.) Steps with and without hooks take
-/// turns, the median of their differences counts; with several hooks on each gradient it stands out
-/// from how steps vary.
-void ProfileCuda::State::time_hooks() {
-  const auto issue_time = [this] {
+/// Steps of `single` and of DDP, whose hooks and buckets work as ever and which communicates
+/// nothing, take turns, block by block; the median of the differences of their medians counts.
+void ProfileCuda::State::time_ddp() {
+  StrategyOptions ddp;
+  ddp.kind = "ddp";
+  IdleCommunicator idle(worker.device);
+  const std::unique_ptr<Strategy> bucketed = make_strategy(ddp, model, &idle, worker.device);
+  std::vector<Time> differences;
+  for (int i = 0; i < kDdpBlocks; ++i) {
+    const Time without = median_issue(trainer);
+    Trainer with(model, *bucketed);  // hooks as long as it lives
+    differences.push_back(median_issue(with) - without);
+  }
+  // Zero would be: not measured.
+  ddp_host = std::max(Time::nanoseconds(1), median_time(differences));
+}
+
+/// Of steps that are issued to an idle device, after some that settle.
+Time ProfileCuda::State::median_issue(Trainer& of) {
+  std::vector<Time> issues;
+  for (int i = 0; i < kDdpSettle + kDdpSteps; ++i) {
     worker.synchronize();
     const std::int64_t begin = host_now();
-    step();
-    return host_now() - begin;
-  };
-  const std::size_t count = model.parameters().size();
-  std::vector<int> missing(count);
-  const auto ready = [&](int parameter) {
-    int& left = missing[static_cast<std::size_t>(parameter)];
-    LOCKSTEP_ASSERT(left > 0, "a gradient gets ready once a step");
-    --left;
-  };
-  std::vector<Time> differences;
-  for (int i = 0; i < kHookedSteps; ++i) {
-    const std::int64_t without = issue_time();
-    missing.assign(count, kHooksEach);
-    std::vector<std::unique_ptr<GradientHooks>> hooks;
-    for (int k = 0; k < kHooksEach; ++k) {
-      hooks.push_back(std::make_unique<GradientHooks>(model.parameters(), ready));
-    }
-    differences.push_back(Time::nanoseconds(issue_time() - without));
+    of.step(batch);
+    if (i >= kDdpSettle) issues.push_back(Time::nanoseconds(host_now() - begin));
   }
   worker.synchronize();
-  const auto all = static_cast<std::int64_t>(count) * kHooksEach;
-  hook = Time::picoseconds(std::max<std::int64_t>(0, median_time(differences).ps() / all));
+  return median_time(issues);
 }
 
 /// The quickest of several: a host that is disturbed while it queues leaves gaps, nothing else
@@ -206,7 +207,7 @@ void ProfileCuda::measure_undisturbed() {
   worker.barrier();
   state.mark_host();
   state.peak = Bytes{worker.device.take_peak_bytes()} - state.held_by_others;
-  state.time_hooks();
+  state.time_ddp();
   state.time_held();
   state.round_trip = measure_round_trip();
   state.capture();
@@ -313,7 +314,7 @@ std::vector<ProfileSample> ProfileCuda::finish(int process, int beside) {
   const Time eager_gap = gap_of(fits ? state.held_step : state.replay, eager_work);
   fill_costs(samples[0].profile, eager_work, state.host, eager_gap);
   samples[0].profile.step_overhead.host += state.round_trip;
-  samples[0].profile.gradient_hook.host = state.hook;
+  samples[0].ddp_host = state.ddp_host;
   fill_costs(samples[1].profile, graph_work, {}, gap_of(state.replay, graph_work));
   // What a synchronised step takes beyond its device time: launching the graph, waking the host.
   samples[1].profile.step_overhead.host = std::max(Time(), samples[1].profile.step - state.replay);

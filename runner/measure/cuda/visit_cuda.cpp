@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "runner/measure/closing.h"
 #include "runner/measure/cuda/device_cuda.h"
 #include "runner/measure/cuda/gpu_info.h"
 #include "runner/measure/launch_parts.h"
@@ -117,6 +118,7 @@ void launch_all(const MeasureOptions& options, const std::vector<std::string>& a
     }
   }
   print_summary(whole.runs);
+  print_bandwidths(whole.measurement, origin.machine);
   if (!failures.empty()) throw RunError(failures);
   remove_own_parts(options.out);
   fmt::print("\nWritten: {0}/measurement.json, {0}/runs.json\n", options.out);
@@ -141,8 +143,10 @@ void measure_cuda(const MeasureOptions& given, const std::vector<std::string>& a
     Whole whole;
     merge_launch(options.out, environment->world_size, options.repeat, whole.measurement,
                  whole.runs);
-    save(options, make_origin_cuda(options.command), whole);
+    const Origin origin = make_origin_cuda(options.command);
+    save(options, origin, whole);
     print_summary(whole.runs);
+    print_bandwidths(whole.measurement, origin.machine);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <map>
 #include <utility>
 
+#include "runner/measure/cuda/copies_cuda.h"
 #include "runner/measure/cuda/gpu_info.h"
 #include "runner/measure/cuda/profile_cuda.h"
 #include "runner/measure/cuda/run_cuda.h"
@@ -182,28 +183,48 @@ class VisitWorker {
   void measure_tables() {
     say("tables");
     if (worker_.communicator == nullptr) {
-      if (options_.repeat > 0) return;
-      measurement_.copies.push_back(measure_bucket_in_cuda(worker_.device));
-      measurement_.copies.push_back(measure_add_cuda(worker_.device));
-      measurement_.launch_queue = measure_launch_queue();
+      if (options_.repeat == 0) measure_copies();
       return;
     }
-    constexpr Bytes kLargest{128 * kMiB.count};
-    for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::broadcast}) {
+    measure_strategies_collectives();
+    if (options_.repeat == 0) {
+      // One repeat says how fast they are; no step is predicted from them.
+      const std::vector<Bytes> sizes = growing_sizes(kKiB, kLargestCollective, 4);
       add_tables([&] {
-        return std::vector{
-            measure_collective_cuda(*worker_.communicator, kind, doubling_sizes(kLargest))};
-      });
-    }
-    if (exchanges_with_root()) {
-      add_tables([&] {
-        return measure_root_collectives_cuda(*worker_.communicator, doubling_sizes(kLargestOfRoot));
+        return measure_other_collectives_cuda(
+            worker_, {.calibrated = sizes, .held_out = held_out_sizes(sizes, 2)});
       });
     }
     for (InterferenceSample& sample :
          measure_interference_cuda(*worker_.communicator, worker_.device)) {
       measurement_.interference.push_back(std::move(sample));
     }
+  }
+
+  void measure_copies() {
+    measurement_.copies.push_back(measure_bucket_in_cuda(worker_.device));
+    measurement_.copies.push_back(measure_add_cuda(worker_.device));
+    for (CopyTable& table : measure_transfers_cuda(worker_.device)) {
+      measurement_.copies.push_back(std::move(table));
+    }
+    measurement_.launch_queue = measure_launch_queue();
+  }
+
+  /// Strategies call them, with arrays of any size; all-reduce decides how long most steps take.
+  void measure_strategies_collectives() {
+    const std::vector<Bytes> sizes = growing_sizes(kKiB, kLargestCollective, 2);
+    const TableSizes of_all_reduce{
+        .calibrated = sizes, .held_out = held_out_sizes(sizes), .refined = true};
+    const TableSizes of_broadcast{.calibrated = sizes, .held_out = held_out_sizes(sizes, 2)};
+    add_tables([&] {
+      return std::vector{
+          measure_collective_cuda(worker_, CollectiveKind::all_reduce, of_all_reduce)};
+    });
+    add_tables([&] {
+      return std::vector{measure_collective_cuda(worker_, CollectiveKind::broadcast, of_broadcast)};
+    });
+    if (!exchanges_with_root()) return;
+    add_tables([&] { return measure_root_collectives_cuda(worker_, sizes); });
   }
 
   bool exchanges_with_root() const {
