@@ -27,6 +27,7 @@ std::string group_of(const Calibration& calibration, const Run& run, const Resul
   const std::string replayed = run.compute == Compute::replay ? "_replay" : "";
   if (platform.network) return "hosts" + replayed;
   if (on_cpu(calibration)) return "cpu" + replayed;
+  if (run.strategy.kind == "data_parallel") return run.strategy.kind;
   // Those that exchange each gradient on its own.
   if (run.strategy.kind != "single" && run.strategy.kind != "ddp") return "other_strategies";
   if (run.graph) return "graph";

@@ -111,6 +111,10 @@ void check_across(const MeasureOptions& options) {
     }
   }
   const bool cuda = options.device == "cuda";
+  const auto& strategies = options.strategies;
+  if (!cuda && std::ranges::find(strategies, "data_parallel") != strategies.end()) {
+    refuse("--strategies", "data_parallel is one process that drives GPUs", "--device cuda");
+  }
   if (cuda && options.dry_run) refuse("--dry-run", "is for --device cpu");
   if (cuda && options.resume) refuse("--resume", "is for --device cpu");
   if (cuda && options.budget > Time{}) {
@@ -173,8 +177,8 @@ void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
       ->check(CLI::Range(2, 1 << 20))
       ->capture_default_str();
   app.add_option("--strategies,--strategy", options.strategies,
-                 "of single, all_reduce, gather_scatter, ddp (GPUs: single on one, ddp on all "
-                 "numbers of them, the others on 2, 4, 8, ...)")
+                 "of single, all_reduce, gather_scatter, ddp, data_parallel (GPUs: single on one, "
+                 "ddp on all numbers of them, the others on 2, 4, 8, ...)")
       ->delimiter(',')
       ->check(CLI::IsMember(strategy_names()))
       ->capture_default_str();

@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -47,14 +48,21 @@ double squared_distance(const Tensors& a, const Tensors& b) {
   return sum;
 }
 
+std::int64_t samples_of(const std::vector<Batch>& shards) {
+  std::int64_t samples = 0;
+  for (const Batch& shard : shards) samples += shard.input.size(0);
+  return samples;
+}
+
 /// One device in the place of all: see check_parity.
 void train_shards(Model& model, Sgd& sgd, const std::vector<Batch>& shards,
                   const std::function<void()>& beat) {
   const Tensors before = copies(model.flat_buffers());
   Tensors kept;
-  const double share = 1.0 / static_cast<double>(shards.size());
+  const auto samples = static_cast<double>(samples_of(shards));
   for (const Batch& shard : shards) {
     assign(model.flat_buffers(), before);
+    const double share = static_cast<double>(shard.input.size(0)) / samples;
     model.loss(shard.input, shard.target).mul(share).backward();
     beat();
     if (kept.empty()) kept = copies(model.flat_buffers());
@@ -66,6 +74,45 @@ void train_shards(Model& model, Sgd& sgd, const std::vector<Batch>& shards,
   for (const at::Tensor& parameter : model.parameters()) parameter.mutable_grad().reset();
 }
 
+/// The one device, and how far from it the strategy's model `together` gets.
+class OneDevice {
+ public:
+  OneDevice(const std::string& name, c10::Device device, std::uint64_t seed,
+            const std::function<void()>& beat)
+      : alone_(make_model(name, device, seed)), sgd_(alone_.parameters(), {}), beat_(beat) {}
+
+  /// Trains `shards`, which `train` has the strategy train, and takes over what that reached.
+  /// Returns how far apart both were, relative to the step. `first`: this is rank 0; the buffers of
+  /// other ranks are this step's own until the next forward.
+  double step(const std::vector<Batch>& shards, const Model& together, bool first,
+              const std::function<void()>& train) {
+    const Tensors start = copies(state(alone_));
+    train();
+    beat_();
+    train_shards(alone_, sgd_, shards, beat_);
+    const Tensors expected = state(alone_);
+    Tensors reached = state(together);
+    if (!first && expected.size() > alone_.parameters().size()) reached.back() = expected.back();
+    const double ratio = std::sqrt(squared_distance(reached, expected)) /
+                         std::sqrt(squared_distance(expected, start));
+    assign(expected, reached);
+    return std::isfinite(ratio) ? std::min(ratio, 1e6) : 1e6;
+  }
+
+ private:
+  Model alone_;
+  Sgd sgd_;
+  const std::function<void()>& beat_;
+};
+
+std::vector<Batch> cut(const Batch& whole, int shares) {
+  const Tensors inputs = whole.input.chunk(shares);
+  const Tensors targets = whole.target.chunk(shares);
+  std::vector<Batch> shards;
+  for (std::size_t i = 0; i < inputs.size(); ++i) shards.push_back({inputs[i], targets[i]});
+  return shards;
+}
+
 }  // namespace
 
 Parity check_parity(const std::string& name, const StrategyOptions& options, int batch,
@@ -73,32 +120,21 @@ Parity check_parity(const std::string& name, const StrategyOptions& options, int
                     const std::function<void()>& beat) {
   const std::size_t rank = static_cast<std::size_t>(communicator.rank());
   Model together = make_model(name, device.torch(), seed);
-  Model alone = make_model(name, device.torch(), seed);
+  OneDevice alone(name, device.torch(), seed, beat);
   const auto strategy = make_strategy(options, together, &communicator, device);
   Trainer trainer(together, *strategy);
-  Sgd sgd(alone.parameters(), {});
   double worst_step = 0;
   for (int step = 0; step < kSteps; ++step) {
-    const Tensors start = copies(state(alone));
     std::vector<Batch> shards;
     for (int shard = 0; shard < communicator.size(); ++shard) {
       const auto draw = seed + static_cast<std::uint64_t>(step * communicator.size() + shard) + 1;
-      shards.push_back(random_batch(alone, batch, draw, device.torch()));
+      shards.push_back(random_batch(together, batch, draw, device.torch()));
     }
-    trainer.step(shards[rank]);
-    device.synchronize();
-    beat();
-    train_shards(alone, sgd, shards, beat);
-    const Tensors expected = state(alone);
-    // On the other ranks the buffers are this step's own until the next forward.
-    Tensors reached = state(together);
-    if (rank != 0 && expected.size() > alone.parameters().size()) {
-      reached.back() = expected.back();
-    }
-    const double ratio = std::sqrt(squared_distance(reached, expected)) /
-                         std::sqrt(squared_distance(expected, start));
-    worst_step = std::max(worst_step, std::isfinite(ratio) ? std::min(ratio, 1e6) : 1e6);
-    assign(expected, reached);
+    const double distance = alone.step(shards, together, rank == 0, [&] {
+      trainer.step(shards[rank]);
+      device.synchronize();
+    });
+    worst_step = std::max(worst_step, distance);
   }
   constexpr double kScale = 1e12;  // the ratio travels as an integer
   double worst = 0;
@@ -107,6 +143,26 @@ Parity check_parity(const std::string& name, const StrategyOptions& options, int
     worst = std::max(worst, static_cast<double>(row.front()) / kScale);
   }
   return {.relative_l2 = worst, .steps = kSteps};
+}
+
+Parity check_data_parallel(const std::string& name, int samples, std::uint64_t seed,
+                           ReplicaDevices& devices, Device& device,
+                           const std::function<void()>& beat) {
+  Model together = make_model(name, device.torch(), seed);
+  OneDevice alone(name, device.torch(), seed, beat);
+  const auto strategy = make_data_parallel(together, devices, device);
+  Trainer trainer(together, *strategy);
+  Parity parity{.relative_l2 = 0, .steps = kSteps};
+  for (int step = 0; step < kSteps; ++step) {
+    const auto draw = seed + static_cast<std::uint64_t>(step) + 1;
+    const Batch whole = random_batch(together, samples, draw, device.torch());
+    const double distance = alone.step(cut(whole, devices.count()), together, /*first=*/true, [&] {
+      trainer.step(whole);
+      device.synchronize();
+    });
+    parity.relative_l2 = std::max(parity.relative_l2, distance);
+  }
+  return parity;
 }
 
 }  // namespace lockstep::runner

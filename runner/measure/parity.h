@@ -5,6 +5,7 @@
 
 #include "runner/communicators/communicator.h"
 #include "runner/measure/device.h"
+#include "runner/strategies/replica_devices.h"
 #include "sim/records/run.h"
 
 namespace lockstep::runner {
@@ -21,5 +22,11 @@ inline constexpr double kParityBound = 1e-4;
 Parity check_parity(
     const std::string& model, const StrategyOptions& options, int batch, std::uint64_t seed,
     Communicator& communicator, Device& device, const std::function<void()>& beat = [] {});
+
+/// The same for data_parallel, whose devices are all this process's: `samples` (>= one for each
+/// device) are shared out among them, and shares weigh by their samples.
+Parity check_data_parallel(
+    const std::string& model, int samples, std::uint64_t seed, ReplicaDevices& devices,
+    Device& device, const std::function<void()>& beat = [] {});
 
 }  // namespace lockstep::runner

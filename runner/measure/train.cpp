@@ -46,9 +46,9 @@ at::Tensor Trainer::train(const Batch& batch, Recorder* recorder) {
   };
   mark(Mark::step_begin);
   strategy_.before_forward();
-  const at::Tensor loss = model_.loss(batch.input, batch.target, recorder);
+  const at::Tensor loss = strategy_.loss(model_, batch.input, batch.target, recorder);
   mark(Mark::backward_begin);
-  loss.backward(root_);
+  strategy_.backward(loss, root_);
   mark(Mark::backward_end);
   strategy_.before_optimizer();
   mark(Mark::optimizer_begin);

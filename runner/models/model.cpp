@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <array>
 
 #include "sim/core/error.h"
 
@@ -61,42 +62,68 @@ void Model::finish(c10::Device device) {
   }
 }
 
+Model Model::replica(c10::Device device) const {
+  Model copy = *this;
+  copy.parameters_.clear();
+  copy.flat_buffers_.clear();
+  for (ModelLayer& layer : copy.layers_) {
+    for (NamedTensor& parameter : layer.parameters) {
+      parameter.tensor = parameter.tensor.detach().clone();
+    }
+  }
+  copy.finish(device);
+  return copy;
+}
+
 std::int64_t Model::parameter_count() const {
   std::int64_t count = 0;
   for (const at::Tensor& parameter : parameters_) count += parameter.numel();
   return count;
 }
 
-at::Tensor Model::loss(const at::Tensor& input, const at::Tensor& target, Recorder* recorder) {
+at::Tensor Model::output(const at::Tensor& input, Recorder* recorder) {
   LOCKSTEP_ASSERT(last_reader_.size() == layers_.size(), "finish() comes before the first step");
   std::vector<at::Tensor> outputs(layers_.size());
   std::vector<at::Tensor> arguments;
   if (recorder != nullptr) recorder->mark(Mark::forward_begin, -1);
-  const bool by_layer = recorder != nullptr && recorder->layers();
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
-    ModelLayer& layer = layers_[i];
+  for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
+    const ModelLayer& layer = layers_[i];
     const int index = static_cast<int>(i);
     arguments.clear();
     for (const int from : layer.inputs) {
-      arguments.push_back(from == kInput    ? input
-                          : from == kTarget ? target
-                                            : outputs[static_cast<std::size_t>(from)]);
+      LOCKSTEP_ASSERT(from != kTarget, "nothing but the loss reads the target");
+      arguments.push_back(from == kInput ? input : outputs[static_cast<std::size_t>(from)]);
     }
-    at::Tensor& output = outputs[i];
-    output = layer.forward(layer, arguments);
-    if (by_layer) {
-      recorder->mark(Mark::forward_end, index);
-      layer.output_bytes = static_cast<std::int64_t>(output.nbytes());
-      output.register_hook(
-          [recorder, index](const at::Tensor&) { recorder->mark(Mark::backward_begin, index); });
-    }
+    outputs[i] = layer.forward(layer, arguments);
+    mark_layer(index, outputs[i], recorder);
     for (const int from : layer.inputs) {
       if (from >= 0 && last_reader_[static_cast<std::size_t>(from)] == index) {
         outputs[static_cast<std::size_t>(from)].reset();
       }
     }
   }
-  return outputs.back();
+  return outputs[static_cast<std::size_t>(layers_.back().inputs.front())];
+}
+
+at::Tensor Model::loss_of(const at::Tensor& output, const at::Tensor& target, Recorder* recorder) {
+  const ModelLayer& layer = layers_.back();
+  LOCKSTEP_ASSERT(layer.inputs.size() == 2 && layer.inputs.front() >= 0, "a loss has one input");
+  const at::Tensor loss = layer.forward(layer, std::array{output, target});
+  mark_layer(static_cast<int>(layers_.size()) - 1, loss, recorder);
+  return loss;
+}
+
+at::Tensor Model::loss(const at::Tensor& input, const at::Tensor& target, Recorder* recorder) {
+  return loss_of(output(input, recorder), target, recorder);
+}
+
+void Model::mark_layer(int index, const at::Tensor& output, Recorder* recorder) {
+  if (recorder == nullptr || !recorder->layers()) return;
+  recorder->mark(Mark::forward_end, index);
+  layers_[static_cast<std::size_t>(index)].output_bytes =
+      static_cast<std::int64_t>(output.nbytes());
+  output.register_hook(
+      [recorder, index](const at::Tensor&) { recorder->mark(Mark::backward_begin, index); });
 }
 
 }  // namespace lockstep::runner

@@ -45,6 +45,10 @@ class Model {
   /// views of one flat tensor per type, so that broadcasting them takes no copies.
   void finish(c10::Device device);
 
+  /// Once finished: the same on another device (or the same one), with parameters and buffers of
+  /// its own.
+  Model replica(c10::Device device) const;
+
   const std::string& name() const { return name_; }
   const std::vector<std::int64_t>& input_shape() const { return input_shape_; }  ///< of one sample
   int classes() const { return classes_; }
@@ -59,8 +63,14 @@ class Model {
   /// backward marks the beginning of each layer's backward, if there is a recorder (which must live
   /// until backward is over).
   at::Tensor loss(const at::Tensor& input, const at::Tensor& target, Recorder* recorder = nullptr);
+  /// The same in two: what the last layer reads beside the target, and that layer alone.
+  at::Tensor output(const at::Tensor& input, Recorder* recorder = nullptr);
+  at::Tensor loss_of(const at::Tensor& output, const at::Tensor& target,
+                     Recorder* recorder = nullptr);
 
  private:
+  void mark_layer(int index, const at::Tensor& output, Recorder* recorder);
+
   std::string name_;
   std::vector<std::int64_t> input_shape_;
   int classes_;

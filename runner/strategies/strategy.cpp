@@ -17,8 +17,17 @@ void share_state(const Model& model, Communicator& communicator) {
   communicator.take_transfers();
 }
 
+at::Tensor Strategy::loss(Model& model, const at::Tensor& input, const at::Tensor& target,
+                          Recorder* recorder) {
+  return model.loss(input, target, recorder);
+}
+
+void Strategy::backward(const at::Tensor& loss, const at::Tensor& root) {
+  loss.backward(root);
+}
+
 std::vector<std::string> strategy_names() {
-  return {"single", "all_reduce", "gather_scatter", "ddp"};
+  return {"single", "all_reduce", "gather_scatter", "ddp", "data_parallel"};
 }
 
 std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, Model& model,
@@ -33,6 +42,8 @@ std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, Model& m
     if (kind == "gather_scatter") return make_gather_scatter(model, *communicator, device);
     return make_ddp(options, model, *communicator, device);
   }
+  if (kind == "data_parallel")
+    throw RunError("data_parallel needs its devices, not a communicator");
   throw InputError({}, "strategy", fmt::format("there is no strategy \"{}\"", kind),
                    fmt::format("one of {}", fmt::join(strategy_names(), ", ")));
 }

@@ -8,6 +8,7 @@
 #include "runner/measure/device.h"
 #include "runner/models/model.h"
 #include "runner/strategies/names.h"
+#include "runner/strategies/replica_devices.h"
 #include "sim/records/run.h"
 
 namespace lockstep::runner {
@@ -19,9 +20,9 @@ struct BucketMoments {
   Moment launch = 0, done = 0;
 };
 
-/// How workers combine their gradients. A step calls before_forward, runs forward, runs backward
-/// from loss_weight(), during which each gradient that gets ready is told to gradient_ready, calls
-/// before_optimizer, and updates the parameters with gradients().
+/// How workers combine their gradients. A step calls before_forward, runs forward (loss), runs
+/// backward from loss_weight(), during which each gradient that gets ready is told to
+/// gradient_ready, calls before_optimizer, and updates the parameters with gradients().
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -31,6 +32,10 @@ class Strategy {
   /// at no cost.
   virtual double loss_weight() const = 0;
   virtual void before_forward() {}
+  /// Of a batch, and back from it: the model's own, unless one worker has several devices.
+  virtual at::Tensor loss(Model& model, const at::Tensor& input, const at::Tensor& target,
+                          Recorder* recorder);
+  virtual void backward(const at::Tensor& loss, const at::Tensor& root);
   /// Whether gradient_ready is to be called.
   virtual bool watches_gradients() const { return false; }
   /// The gradient of Model::parameters()[parameter] has been put into its grad(). Once a step and
@@ -46,7 +51,8 @@ class Strategy {
 };
 
 /// `communicator` may be null for "single". Broadcasts rank 0's parameters and buffers where there
-/// are several workers. InputError for an unknown kind. Model, communicator and device outlive it.
+/// are several workers. InputError for an unknown kind, RunError for data_parallel, which has a
+/// function of its own. Model, communicator and device outlive it.
 std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, Model& model,
                                         Communicator* communicator, Device& device);
 
@@ -57,6 +63,9 @@ std::unique_ptr<Strategy> make_single(Model& model);
 std::unique_ptr<Strategy> make_all_reduce(Model& model, Communicator& communicator, Device& device);
 std::unique_ptr<Strategy> make_gather_scatter(Model& model, Communicator& communicator,
                                               Device& device);
+/// One worker with several devices: nn.DataParallel. `model` is device 0's, `device` that one; a
+/// batch is shared out among all. RunError in a step whose batch has not a share for each.
+std::unique_ptr<Strategy> make_data_parallel(Model& model, ReplicaDevices& devices, Device& device);
 std::unique_ptr<Strategy> make_ddp(const StrategyOptions& options, Model& model,
                                    Communicator& communicator, Device& device);
 

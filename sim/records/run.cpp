@@ -21,6 +21,7 @@ void describe(Io& io, Described<Io, StrategyOptions>& strategy) {
     options.field("bucket_cap_bytes", strategy.bucket_cap);
     options.field("first_bucket_cap_bytes", strategy.first_bucket_cap);
     options.field("broadcast_buffers", strategy.broadcast_buffers);
+    newer(options, "gil", [&] { options.field("gil", strategy.gil); });
   });
 }
 

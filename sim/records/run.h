@@ -15,12 +15,14 @@ struct Quantiles {
   bool operator==(const Quantiles&) const = default;
 };
 
-/// Names of strategies as in the design page: "single", "gather_scatter", "all_reduce", "ddp".
+/// Names of strategies as in the design page: "single", "gather_scatter", "all_reduce", "ddp",
+/// "data_parallel".
 struct StrategyOptions {
   std::string kind = "single";
   Bytes bucket_cap{25 * 1024 * 1024};
   Bytes first_bucket_cap{1024 * 1024};
   bool broadcast_buffers = true;
+  bool gil = false;  ///< data_parallel: its threads take turns in forward, as in Python
   bool operator==(const StrategyOptions&) const = default;
 };
 

@@ -83,7 +83,14 @@ CollectiveCosts::Measured CollectiveCosts::through_root(Bytes bytes) const {
 CollectiveCosts::Measured CollectiveCosts::measured(CollectiveKind kind, Bytes bytes) const {
   // Without an all-reduce nothing stands in for it: looking it up below says so.
   const bool other = kind != CollectiveKind::all_reduce && !has_table(kind);
-  if (other && kind != CollectiveKind::broadcast) return through_root(bytes);
+  // NCCL reduces along the chain on which it broadcasts, the other way round.
+  const bool reduces = kind == CollectiveKind::reduce && !gloo_;
+  if (other && reduces && has_table(CollectiveKind::broadcast)) {
+    Measured cost = measured(CollectiveKind::broadcast, bytes);
+    cost.basis = Basis::extrapolated;
+    return cost;
+  }
+  if (other && kind != CollectiveKind::broadcast && !reduces) return through_root(bytes);
   if (other) {
     // A ring all-reduce is a reduce-scatter and an all-gather; each moves what a broadcast moves.
     Measured cost = measured(CollectiveKind::all_reduce, bytes);

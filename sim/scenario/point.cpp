@@ -9,6 +9,7 @@
 
 #include "sim/core/error.h"
 #include "sim/scenario/collective_costs.h"
+#include "sim/scenario/one_process.h"
 #include "sim/workload/profile_choice.h"
 #include "sim/workload/strategy.h"
 
@@ -41,6 +42,9 @@ Workload common_workload(const Scenario& scenario, const Calibration& calibratio
   }
   workload.strategy = scenario.strategy;
   if (workers == 1) workload.strategy.kind = "single";
+  if (strategy_named(workload.strategy.kind).one_process) {
+    check_one_process(scenario, calibration, workers);
+  }
   workload.sync = scenario.sync;
   workload.graph = scenario.graph;
   workload.input = scenario.input.on;
@@ -94,14 +98,14 @@ class ProfileList {
       : scenario_(scenario),
         calibration_(calibration),
         point_(point),
-        has_root_(strategy_named(point.workload.strategy.kind).has_root) {}
+        strategy_(strategy_named(point.workload.strategy.kind)) {}
 
   void add(int rank) {
     const Straggler* straggler = straggler_at(scenario_, rank);
     const bool delayed = straggler != nullptr && straggler->delay > Time{};
     const ProfileKey key{.batch = batch_of(scenario_, point_.workers, rank),
                          .neighbours = beside(scenario_, point_.workers, rank),
-                         .root = has_root_ && rank == 0,
+                         .root = strategy_.has_root && rank == 0,
                          .delayed = delayed ? straggler : nullptr};
     Workload& workload = point_.workload;
     const auto [entry, added] =
@@ -113,7 +117,9 @@ class ProfileList {
       if (key.root) workload.root_profile = entry->second;
     }
     const Factor slowdown = straggler != nullptr ? straggler->slowdown : Factor{};
-    const Factor host = host_factor(workload.profiles[entry->second], point_.workers, rank);
+    // Threads of one process run on its cores.
+    const int host_of = strategy_.one_process ? 0 : rank;
+    const Factor host = host_factor(workload.profiles[entry->second], point_.workers, host_of);
     point_.slowdowns.push_back({.host = slowdown * host, .device = slowdown});
   }
 
@@ -126,13 +132,16 @@ class ProfileList {
                                                          .beside = key.neighbours});
     point_.basis = std::max(point_.basis, choice.basis);
     set_input(scenario_.input, calibration_, choice.profile);
+    // One process loads the shares of all its devices.
+    Time& load = choice.profile.input_load;
+    if (strategy_.one_process) load = load * point_.workers;
     return std::move(choice.profile);
   }
 
   const Scenario& scenario_;
   const Calibration& calibration_;
   Point& point_;
-  const bool has_root_;
+  const Strategy& strategy_;
   std::map<ProfileKey, std::uint32_t> known_;
 };
 
@@ -173,9 +182,11 @@ Point make_point(const Scenario& scenario, const Calibration& calibration, int w
   if (costs->stepwise()) require_network_of_use(*network, point);
   point.network = costs->network();
   if (on_cpu(calibration)) soften(point.workload.interference, costs->network_share());
-  point.workload.collective = [costs](CollectiveKind kind, Bytes bytes) {
+  // One thread that drives all devices launches each one's part.
+  const int launches = strategy_named(scenario.strategy.kind).one_process ? workers : 1;
+  point.workload.collective = [costs, launches](CollectiveKind kind, Bytes bytes) {
     const CollectiveCosts::Call call = costs->call(kind, bytes);
-    return CollectiveCost{costs->collective(kind, bytes), call.host, call.between};
+    return CollectiveCost{costs->collective(kind, bytes), call.host * launches, call.between};
   };
   return point;
 }

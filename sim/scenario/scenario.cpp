@@ -80,6 +80,9 @@ void read_strategy(Fields& top, Scenario& scenario) {
       options.broadcast_buffers = to_switch(*on, "strategy.broadcast_buffers");
     }
   }
+  if (strategy_named(options.kind).one_process) {
+    if (const ConfigNode* on = fields.find("gil")) options.gil = to_switch(*on, "strategy.gil");
+  }
   fields.finish();
 }
 
@@ -186,6 +189,11 @@ Location place_of(const Scenario& scenario, std::string key) {
 int batch_of(const Scenario& scenario, int workers, int rank) {
   if (scenario.batch_per_worker) return *scenario.batch_per_worker;
   const int total = scenario.total_batch.value_or(0);
+  if (strategy_named(scenario.strategy.kind).one_process) {
+    // As torch.chunk has it: shares of one size, the last one gets what is left.
+    const int share = (total + workers - 1) / workers;
+    return std::clamp(total - rank * share, 0, share);
+  }
   return total / workers + (rank < total % workers ? 1 : 0);
 }
 

@@ -97,7 +97,8 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
 PlatformOptions read_platform(const std::string& file);
 
 /// Samples of worker `rank` of `workers`; shares of an uneven batch differ by at most one, the
-/// larger ones first.
+/// larger ones first. In data_parallel all are as large as the first but the last, which gets what
+/// is left; where nothing is left for a device, zero.
 int batch_of(const Scenario& scenario, int workers, int rank);
 
 /// Steps of an epoch over the data set, which must be there.

@@ -44,4 +44,21 @@ std::vector<Bucket> assign_buckets(std::span<const Gradient> gradients,
   return closed;
 }
 
+std::vector<Bucket> take_chunks(std::span<const Gradient> gradients, Bytes limit) {
+  std::vector<Bucket> closed;
+  std::vector<OpenBucket> open;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    OpenBucket& chunk = bucket_of(open, gradients[i].type);
+    if (!chunk.members.empty() && chunk.bytes + gradients[i].bytes > limit) {
+      closed.push_back(std::move(chunk.members));
+      chunk.members.clear();
+      chunk.bytes = {};
+    }
+    chunk.members.push_back(static_cast<int>(i));
+    chunk.bytes += gradients[i].bytes;
+  }
+  for (OpenBucket& chunk : open) closed.push_back(std::move(chunk.members));
+  return closed;
+}
+
 }  // namespace lockstep

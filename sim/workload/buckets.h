@@ -30,4 +30,14 @@ inline constexpr Bytes kNoCap{std::numeric_limits<std::int64_t>::max()};
 std::vector<Bucket> assign_buckets(std::span<const Gradient> gradients,
                                    std::span<const Bytes> caps);
 
+/// nn.DataParallel sends parameters and gradients in chunks of this (torch/nn/parallel/comm.py).
+inline constexpr Bytes kChunkLimit{10 * 1024 * 1024};
+
+/// The chunks in which nn.DataParallel reduces gradients (torch/_utils.py, _take_tensors): per
+/// type, a chunk is closed before the gradient that would take it beyond `limit`. One gradient may
+/// exceed it alone. (Parameters go out by another rule, that of assign_buckets with this one cap:
+/// torch/csrc/utils/tensor_flatten.cpp, take_tensors.) Chunks come as they closed, then the
+/// unfinished one of each type by the type's first gradient.
+std::vector<Bucket> take_chunks(std::span<const Gradient> gradients, Bytes limit);
+
 }  // namespace lockstep

@@ -65,22 +65,11 @@ class Buckets {
   std::size_t next_ = 0;
 };
 
-void broadcast_buffers(WorkerProgram& worker) {
-  const BufferBytes buffers = buffer_bytes(worker.profile());
-  if (buffers.floats > Bytes{}) {
-    worker.collective("buffers", CollectiveKind::broadcast, buffers.floats);
-  }
-  if (buffers.counters > Bytes{}) {
-    worker.collective("batch counters", CollectiveKind::broadcast, buffers.counters);
-  }
-  worker.join();
-}
-
 }  // namespace
 
 void write_ddp(WorkerProgram& worker, const Workload& workload, Phase phase) {
   const Profile& profile = worker.profile();
-  if (workload.strategy.broadcast_buffers) broadcast_buffers(worker);
+  if (workload.strategy.broadcast_buffers) worker.broadcast_buffers();
   worker.forward();
   Buckets buckets(workload, profile, phase);
   worker.backward([&](const Layer& layer) {

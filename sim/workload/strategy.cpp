@@ -15,6 +15,10 @@ constexpr std::array kStrategies{
     Strategy{.name = "gather_scatter", .has_root = true, .write = write_gather_scatter},
     Strategy{.name = "all_reduce", .write = write_all_reduce},
     Strategy{.name = "ddp", .has_buckets = true, .write = write_ddp},
+    Strategy{.name = "data_parallel",
+             .has_root = true,
+             .one_process = true,
+             .write = write_data_parallel},
 };
 
 }  // namespace

@@ -140,7 +140,7 @@ void WorkerProgram::join() {
 }
 
 /// The program sleeps: on cores that is where it computes.
-void WorkerProgram::delay_before(StepPart part) {
+void WorkerProgram::begin_part(StepPart part) {
   if (delay_.part != part || delay_.time <= Time{}) return;
   if (workload_.cpu || workload_.graph) {
     on_device(TaskKind::mark, Lane::compute, "delay", delay_.time, "");
@@ -167,8 +167,8 @@ void WorkerProgram::load_input() {
 }
 
 void WorkerProgram::begin_step() {
-  delay_before(StepPart::step);
-  delay_before(StepPart::input);
+  begin_part(StepPart::step);
+  begin_part(StepPart::input);
   if (workload_.input) load_input();
   const Cost& overhead = profile_.step_overhead;
   if (!workload_.cpu && workload_.graph) {
@@ -186,7 +186,7 @@ void WorkerProgram::begin_step() {
 }
 
 void WorkerProgram::forward() {
-  delay_before(StepPart::forward);
+  begin_part(StepPart::forward);
   for (const Layer& layer : profile_.layers) {
     if (layer.forward == Cost{}) continue;
     work(TaskKind::forward, layer.name, layer.forward, layer.kind);
@@ -202,12 +202,29 @@ void WorkerProgram::optimizer() {
   work(TaskKind::optimizer, "optimizer", profile_.optimizer, "optimizer");
 }
 
+void WorkerProgram::broadcast_buffers() {
+  const BufferBytes buffers = buffer_bytes(profile_);
+  if (buffers.floats > Bytes{}) {
+    collective("buffers", CollectiveKind::broadcast, buffers.floats);
+  }
+  if (buffers.counters > Bytes{}) {
+    collective("batch counters", CollectiveKind::broadcast, buffers.counters);
+  }
+  join();
+}
+
 Program WorkerProgram::end_step() {
+  // Calls after the last launch.
+  if (pending_host_ > Time{}) issue("calls", {}, 0);
   if (!workload_.cpu && workload_.sync == Sync::step) {
     Task wait;
     wait.lane = Lane::host;
     wait.name = parts_.name("synchronise");
-    builder_.edge(last_in_compute(), builder_.add(wait));
+    const Id last = last_in_compute();
+    const Id waits = builder_.add(wait);
+    builder_.edge(last, waits);
+    // Of collectives that were joined, and that nothing has been queued behind.
+    for (const Id before : before_next_) builder_.edge(before, waits);
   }
   return builder_.build();
 }

@@ -52,7 +52,7 @@ class WorkerProgram {
   /// Of all layers, each followed by `after` (layer).
   template <class After>
   void backward(After after) {
-    delay_before(StepPart::backward);
+    begin_part(StepPart::backward);
     for (const std::uint32_t index : backward_order(profile_)) {
       backward_of(profile_.layers[index]);
       after(profile_.layers[index]);
@@ -62,6 +62,10 @@ class WorkerProgram {
     backward([](const Layer&) {});
   }
   void optimizer();
+  /// Floating-point buffers and batch counters of rank 0, to all.
+  void broadcast_buffers();
+  /// For strategies that write a part of the step layer by layer: its beginning.
+  void begin_part(StepPart part);
   /// Adds the step's synchronisation, where the workload asks for it.
   Program end_step();
 
@@ -75,7 +79,6 @@ class WorkerProgram {
                const std::string& layer_kind);
   Id last_in_compute();
   void load_input();
-  void delay_before(StepPart part);
 
   const Workload& workload_;
   const Profile& profile_;

@@ -135,10 +135,13 @@ TEST_CASE("on GPUs strategies without buckets are a group of their own") {
   run.strategy.kind = "all_reduce";
   Run graph = run_of(2, {350});
   graph.graph = true;
-  const Validation validation = validate(calibration, {run, graph});
-  REQUIRE(validation.groups.size() == 2);
-  CHECK(validation.groups[0].name == "graph");
-  CHECK(validation.groups[1].name == "other_strategies");
+  Run one_process = run_of(2, {350});
+  one_process.strategy.kind = "data_parallel";
+  const Validation validation = validate(calibration, {run, graph, one_process});
+  REQUIRE(validation.groups.size() == 3);
+  CHECK(validation.groups[0].name == "data_parallel");
+  CHECK(validation.groups[1].name == "graph");
+  CHECK(validation.groups[2].name == "other_strategies");
 }
 
 TEST_CASE("a run that failed is not compared") {

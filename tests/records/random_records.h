@@ -180,7 +180,7 @@ class RandomRecords {
     out.model = text();
     out.batch_per_worker = count(1, 512);
     out.workers = count(1, 64);
-    out.strategy = {text(), bytes(), bytes(), coin()};
+    out.strategy = {text(), bytes(), bytes(), coin(), coin()};
     out.precision = text();
     out.sync = coin() ? Sync::step : Sync::none;
     out.graph = coin();

@@ -1,7 +1,9 @@
 // The runner and the simulator share assign_buckets; here it meets LibTorch's own assignment.
 #include <ATen/ops/empty.h>
 
+#include <torch/csrc/utils/tensor_flatten.h>
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <random>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
@@ -72,6 +74,25 @@ TEST_CASE("mixed types: the buckets are LibTorch's, which sorts them by their fi
     std::vector<Bucket> ours = assign_buckets(model.gradients, caps);
     std::ranges::sort(ours, {}, [](const Bucket& bucket) { return bucket.front(); });
     REQUIRE(ours == libtorch_buckets(model, caps, false));
+  }
+}
+
+TEST_CASE("parameters are broadcast in LibTorch's chunks", "[buckets]") {
+  std::mt19937 random(20240609);
+  for (int round = 0; round < 200; ++round) {
+    const Model model = random_model(random, false);
+    const auto limit = std::uniform_int_distribution<std::int64_t>(1, 60'000)(random);
+    std::vector<Bucket> expected;
+    int next = 0;  // one type: tensors stay in their order
+    for (const auto& group :
+         torch::utils::take_tensors(model.tensors, static_cast<std::size_t>(limit))) {
+      Bucket& bucket = expected.emplace_back();
+      for (const at::Tensor& tensor : group.tensors) {
+        REQUIRE(tensor.is_same(model.tensors[static_cast<std::size_t>(next)]));
+        bucket.push_back(next++);
+      }
+    }
+    REQUIRE(assign_buckets(model.gradients, std::array{Bytes{limit}}) == expected);
   }
 }
 

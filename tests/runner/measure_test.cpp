@@ -39,6 +39,7 @@ TEST_CASE("Bad flags are one line and exit code 2") {
         {"--batch", "0"},
         {"--workers", "two"},
         {"--strategies", "magic"},
+        {"--strategies", "single,data_parallel"},
         {"--data", "imagenet"},
         {"--data", "fashion-mnist", "--data-dir", folder.path().string()},
         {"--data", "cifar10"},

@@ -284,6 +284,34 @@ TEST_CASE("what is wrong in the parts of a scenario is named with its place", "[
   CHECK_THAT(message_of(kGood, {"dataset={samples: 1.5}"}), Contains("dataset.samples"));
 }
 
+TEST_CASE("data_parallel takes a lock and no buckets, and cuts a batch as torch.chunk does",
+          "[scenario]") {
+  const std::string text = replaced(
+      kGood, "{kind: ddp, bucket_cap: 25MiB, first_bucket_cap: 1MiB, broadcast_buffers: true}",
+      "{kind: data_parallel, gil: true}");
+  CHECK(parse_scenario(text, "s.yaml").strategy.gil);
+  CHECK_FALSE(
+      parse_scenario(text, "s.yaml", std::vector<std::string>{"strategy.gil=false"}).strategy.gil);
+  CHECK_THAT(message_of(text, {"strategy.bucket_cap=4MiB"}), Contains("bucket_cap: unknown key"));
+  CHECK_THAT(message_of(text, {"strategy.gil=1"}), Contains("strategy.gil: '1' is not one of"));
+  CHECK_THAT(message_of(kGood, {"strategy.gil=true"}), Contains("strategy.gil: unknown key"));
+
+  Scenario scenario = parse_scenario(text, "s.yaml");
+  scenario.batch_per_worker.reset();
+  scenario.total_batch = 10;
+  const auto shares = [&scenario](int workers) {
+    std::vector<int> batches;
+    for (int rank = 0; rank < workers; ++rank) {
+      batches.push_back(batch_of(scenario, workers, rank));
+    }
+    return batches;
+  };
+  CHECK(shares(4) == std::vector<int>{3, 3, 3, 1});
+  CHECK(shares(6) == std::vector<int>{2, 2, 2, 2, 2, 0});
+  scenario.strategy.kind = "ddp";
+  CHECK(shares(4) == std::vector<int>{3, 3, 2, 2});
+}
+
 TEST_CASE("files that are no scenario end in one line", "[scenario]") {
   CHECK_THAT(message_of(""), Contains("empty"));
   CHECK_THAT(message_of("\n# nothing\n"), Contains("empty"));

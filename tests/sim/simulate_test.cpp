@@ -465,5 +465,71 @@ TEST_CASE("several workers go at the pace of the slowest host", "[simulate]") {
   CHECK(prediction.points.at(2).step.p50 == us(10090));  // ranks 0 and 2 have the same host
 }
 
+std::string refusal(const Scenario& scenario, const Calibration& calibration) {
+  try {
+    simulate(scenario, calibration, 1);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST_CASE("data_parallel, one point by hand", "[simulate]") {
+  // Two parameters of 2 MiB in one chunk: copies of 40 us. A broadcast of 4 MiB takes 15 us +
+  // 4194304 x 100 ps = 434.4304 us, and so does a reduce, which was not measured. A scatter or
+  // gather of nothing: one message of an all-reduce, 10 us. One thread launches both devices'
+  // parts: 20 us. Scatter 20-30, copy 70, broadcast 504.4304, forward 704.4304, gather 714.4304,
+  // scatter 724.4304, backward 1124.4304, copy 1164.4304, reduce 1598.8608, optimizer 1648.8608.
+  Scenario scenario = small_scenario();
+  scenario.strategy.kind = "data_parallel";
+  scenario.workers = {1, 2, 3};
+  Calibration calibration = without_interference(gpu_calibration());
+  for (Profile& profile : calibration.profiles) {
+    for (Layer& layer : profile.layers) {
+      for (Parameter& parameter : layer.parameters) parameter.bytes = Bytes{2 << 20};
+    }
+  }
+  const Prediction prediction = simulate(scenario, calibration);
+  CHECK(prediction.points[0].strategy == "single");
+  CHECK(prediction.points[0].step.p50 == us(660));
+  const ResultPoint& two = prediction.points[1];
+  CHECK(two.strategy == "data_parallel");
+  CHECK(two.step.p50.seconds() == Approx(1648.8608e-6).epsilon(1e-8));
+  CHECK(two.breakdown.step() == two.step.p50);
+  CHECK(two.breakdown.compute == us(40 + 200 + 400 + 40 + 50));
+  CHECK(two.breakdown.waiting + two.breakdown.idle == Time{});
+  CHECK(two.basis == Basis::extrapolated);
+  REQUIRE(two.buckets.size() == 1);
+  // On three, 30 us launch the scatter, and a message is one of four of a ring, 5 us: ten more
+  // once, five less three times.
+  CHECK(prediction.points[2].step.p50.seconds() == Approx(1643.8608e-6).epsilon(1e-8));
+
+  // A table of the reduce's own is preferred.
+  for (const int workers : {2, 3}) {
+    calibration.collectives.push_back(collective_table("reduce", workers, 115));
+  }
+  CHECK(simulate(scenario, calibration).points[1].step.p50.seconds() ==
+        Approx(1748.8608e-6).epsilon(1e-8));
+}
+
+TEST_CASE("data_parallel needs GPUs of one host, no graph, and a sample for each", "[simulate]") {
+  Scenario scenario = small_scenario();
+  scenario.strategy.kind = "data_parallel";
+  scenario.workers = {1, 4};
+  CHECK_THAT(refusal(scenario, cpu_calibration()), Contains("is of cores"));
+  scenario.graph = true;
+  CHECK_THAT(refusal(scenario, gpu_calibration()), Contains("is no one graph"));
+  scenario.graph = false;
+  scenario.platform.devices_per_host = 2;
+  CHECK_THAT(refusal(scenario, gpu_calibration()), Contains("4 workers are on several"));
+  scenario.platform.devices_per_host = 4;
+  scenario.batch_per_worker.reset();
+  scenario.total_batch = 6;
+  CHECK_THAT(refusal(scenario, gpu_calibration()),
+             Contains("in shares of 2 nothing is left for worker 3 of 4"));
+  scenario.total_batch = 130;
+  CHECK(refusal(scenario, gpu_calibration()) == "accepted");
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -151,6 +151,21 @@ TEST_CASE("types never mix, and each goes through the caps on its own", "[bucket
 TEST_CASE("no gradients, no buckets", "[buckets]") {
   const std::array caps{kNoCap};
   CHECK(assign_buckets({}, caps).empty());
+  CHECK(take_chunks({}, kChunkLimit).empty());
+}
+
+TEST_CASE("a chunk closes before it would exceed its limit, except alone", "[buckets]") {
+  // Limit 8: [3, 5] fills it; [1] would become 12 with the next; [11] exceeds it alone; [2] is
+  // left.
+  const std::vector<Gradient> gradients{{{3}}, {{5}}, {{1}}, {{11}}, {{2}}};
+  CHECK(take_chunks(gradients, Bytes{8}) == std::vector<Bucket>{{0, 1}, {2}, {3}, {4}});
+}
+
+TEST_CASE("chunks hold one type each", "[buckets]") {
+  // Limit 8: type 4 closes {0} before 2; type 2 holds 1 and 3 up to the end, and comes second
+  // because its first gradient does.
+  const std::vector<Gradient> gradients{{{8}, 4}, {{2}, 2}, {{4}, 4}, {{2}, 2}};
+  CHECK(take_chunks(gradients, Bytes{8}) == std::vector<Bucket>{{0}, {2}, {1, 3}});
 }
 
 }  // namespace

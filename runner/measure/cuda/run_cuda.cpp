@@ -7,6 +7,7 @@
 #include "runner/measure/statistics.h"
 #include "runner/measure/train.h"
 #include "runner/models/zoo.h"
+#include "sim/core/error.h"
 
 namespace lockstep::runner {
 namespace {
@@ -61,9 +62,14 @@ class Training {
         held_by_others_{worker.device.allocated_bytes()},
         options_(options),
         model_(make_model(options.model, worker.device.torch(), options.seed)),
-        strategy_(make_strategy(options.strategy, model_, worker.communicator, worker.device)),
+        strategy_(
+            options.devices != nullptr
+                ? make_data_parallel(model_, *options.devices, worker.device)
+                : make_strategy(options.strategy, model_, worker.communicator, worker.device)),
         trainer_(model_, *strategy_),
-        batch_(random_batch(model_, options.batch, options.seed, worker.device.torch())) {
+        batch_(
+            random_batch(model_, options.batch * devices(), options.seed, worker.device.torch())) {
+    LOCKSTEP_ASSERT(devices() == 1 || !options.graph, "several threads are no graph");
     for (int i = 0; i < kWarmup; ++i) step();
     worker_.synchronize();
   }
@@ -85,6 +91,7 @@ class Training {
   }
 
  private:
+  int devices() const { return options_.devices != nullptr ? options_.devices->count() : 1; }
   void step(Recorder* recorder = nullptr) { trainer_.step(batch_, recorder); }
 
   Run time(Sync sync, bool graph, const std::function<void()>& one) {
@@ -92,7 +99,7 @@ class Training {
     Run run;
     run.model = options_.model;
     run.batch_per_worker = options_.batch;
-    run.workers = worker_.size();
+    run.workers = worker_.size() * devices();
     run.strategy = options_.strategy;
     run.sync = sync;
     run.graph = graph;

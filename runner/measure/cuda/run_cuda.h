@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runner/measure/cuda/step_timing.h"
+#include "runner/strategies/replica_devices.h"
 #include "sim/records/run.h"
 
 namespace lockstep::runner {
@@ -14,7 +15,8 @@ struct RunOptionsCuda {
   std::string model;
   int batch = 0;  ///< per worker
   StrategyOptions strategy;
-  Time budget;  ///< of each timed block
+  ReplicaDevices* devices = nullptr;  ///< of data_parallel, in whose runs they are the workers
+  Time budget;                        ///< of each timed block
   int process = 0;
   std::uint64_t seed = 1;
   std::vector<Sync> syncs{Sync::step, Sync::none};
@@ -23,7 +25,7 @@ struct RunOptionsCuda {
 
 /// Trains one configuration eagerly and as a graph, synchronised and free-running: one Run each,
 /// with one repeat and this worker's rank. Every worker calls it. Origin, id and calibration are
-/// left to the caller.
+/// left to the caller. Data_parallel is run by one worker alone, and eagerly: `graph` must be off.
 std::vector<Run> measure_runs_cuda(const GpuWorker& worker, const RunOptionsCuda& options);
 
 }  // namespace lockstep::runner

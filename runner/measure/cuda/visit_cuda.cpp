@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -75,6 +76,17 @@ int most_workers_of(const MeasureOptions& options) {
   return options.workers == 0 ? gpus : options.workers;
 }
 
+/// One process sees the GPUs of its own host.
+void refuse_across_hosts(const MeasureOptions& options, const WorkerEnvironment& environment) {
+  const bool one_process =
+      std::ranges::find(options.strategies, "data_parallel") != options.strategies.end();
+  if (!one_process || environment.local_size == environment.world_size) return;
+  throw InputError({}, "--strategies",
+                   fmt::format("data_parallel is one process, {} workers are on several hosts",
+                               environment.world_size),
+                   "leave it out");
+}
+
 void print_summary(const std::vector<Run>& runs) {
   fmt::print("{:<15} {:>5} {:<7} {:>2} {:<6} {:<5} {:>10} {:>8}  {}\n", "model", "batch",
              "strategy", "n", "launch", "sync", "step (p50)", "repeats", "parity");
@@ -137,6 +149,7 @@ void measure_cuda(const MeasureOptions& given, const std::vector<std::string>& a
     launch_all(options, arguments);
     return;
   }
+  refuse_across_hosts(options, *environment);
   run_worker_cuda(options, *environment,
                   launched ? most_workers_of(options) : environment->world_size);
   if (!launched && environment->rank == 0) {

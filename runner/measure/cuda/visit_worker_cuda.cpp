@@ -2,10 +2,12 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/randn.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -23,6 +25,7 @@
 #include "runner/measure/origin.h"
 #include "runner/measure/parity.h"
 #include "runner/measure/progress.h"
+#include "runner/strategies/replica_devices_cuda.h"
 #include "sim/core/error.h"
 
 namespace lockstep::runner {
@@ -67,11 +70,48 @@ class ExactArithmetic {
   }
 };
 
+constexpr const char* kDataParallel = "data_parallel";
+
+/// What rank 0 does with all GPUs alone. The others keep their own idle, without a kernel that
+/// waits on it as a barrier of NCCL would, and say nothing, so that a silent rank 0 is noticed.
+class OneProcess {
+ public:
+  /// `store`: null where there is one worker.
+  OneProcess(const GpuWorker& worker, Store* store) : worker_(worker), store_(store) {}
+
+  void run(const std::function<void(ReplicaDevices&)>& work) {
+    constexpr std::chrono::minutes kMost{5};
+    worker_.barrier();
+    c10::cuda::CUDACachingAllocator::emptyCache();
+    worker_.barrier();  // now there is room
+    const std::string key = fmt::format("GPUs given back {}", ++times_);
+    if (worker_.rank() > 0) {
+      store_->get(key, kMost);
+      return;
+    }
+    try {
+      const auto devices = make_gpu_replicas(worker_.device, worker_.size());
+      work(*devices);
+    } catch (...) {
+      store_->set(key, "failed");
+      throw;
+    }
+    store_->set(key, "done");
+  }
+
+ private:
+  GpuWorker worker_;
+  Store* store_;
+  int times_ = 0;
+};
+
 class VisitWorker {
  public:
-  VisitWorker(const MeasureOptions& options, const GpuWorker& worker, int most_workers)
+  VisitWorker(const MeasureOptions& options, const GpuWorker& worker, Store* store,
+              int most_workers)
       : options_(options),
         worker_(worker),
+        one_process_(worker, store),
         most_workers_(most_workers),
         block_(Time::milliseconds(options.block_ms)),
         progress_(progress_fd(), worker.rank() == 0) {}
@@ -135,8 +175,10 @@ class VisitWorker {
     for (const std::string& model : options_.models) {
       for (const StrategyOptions& strategy : strategies()) {
         say(fmt::format("parity of {}, {}", model, strategy.kind));
-        const Parity parity = check_parity(model, strategy, kBatch, options_.seed,
-                                           *worker_.communicator, worker_.device);
+        const Parity parity = strategy.kind == kDataParallel
+                                  ? check_in_one_process(model, kBatch)
+                                  : check_parity(model, strategy, kBatch, options_.seed,
+                                                 *worker_.communicator, worker_.device);
         parities_[{model, strategy.kind}] = parity;
         if (parity.relative_l2 <= kParityBound) continue;
         attempt([&] {
@@ -147,6 +189,15 @@ class VisitWorker {
         });
       }
     }
+  }
+
+  Parity check_in_one_process(const std::string& model, int batch) {
+    Parity parity;
+    one_process_.run([&](ReplicaDevices& devices) {
+      parity = check_data_parallel(model, batch * worker_.size(), options_.seed, devices,
+                                   worker_.device, [this] { progress_.beat(); });
+    });
+    return parity;
   }
 
   /// The runs and the profile of a configuration take turns: hosts drift within seconds.
@@ -172,10 +223,21 @@ class VisitWorker {
     wanted.budget = block_;
     wanted.process = options_.repeat;
     wanted.seed = options_.seed;
-    for (Run& run : measure_runs_cuda(worker_, wanted)) {
-      if (const auto found = parities_.find({model, strategy.kind}); found != parities_.end()) {
-        run.parity = found->second;
-      }
+    if (strategy.kind != kDataParallel) {
+      keep_runs(measure_runs_cuda(worker_, wanted));
+      return;
+    }
+    wanted.graph = false;  // a graph is recorded by one thread
+    one_process_.run([&](ReplicaDevices& devices) {
+      wanted.devices = &devices;
+      keep_runs(measure_runs_cuda(GpuWorker{worker_.device}, wanted));
+    });
+  }
+
+  void keep_runs(std::vector<Run> runs) {
+    for (Run& run : runs) {
+      const auto found = parities_.find({run.model, run.strategy.kind});
+      if (found != parities_.end()) run.parity = found->second;
       runs_.push_back(std::move(run));
     }
   }
@@ -271,6 +333,7 @@ class VisitWorker {
 
   const MeasureOptions& options_;
   GpuWorker worker_;
+  OneProcess one_process_;
   int most_workers_;
   Time block_;
   Progress progress_;
@@ -295,7 +358,7 @@ void run_worker_cuda(const MeasureOptions& options, const WorkerEnvironment& env
                                                       environment.world_size, device);
     communicator->barrier();
   }
-  VisitWorker(options, GpuWorker{device, communicator.get()}, most_workers).run();
+  VisitWorker(options, GpuWorker{device, communicator.get()}, store.get(), most_workers).run();
   if (communicator) communicator->barrier();
 }
 
