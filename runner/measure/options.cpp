@@ -31,7 +31,7 @@ constexpr const char* kExample =
 struct Words {
   std::string bucket_cap = "25MiB", first_bucket_cap = "1MiB";
   std::string compute = "real";
-  bool no_batch_norm = false;
+  bool no_batch_norm = false, dropout = false;
   std::vector<std::string> stragglers, slow_links;
   std::string link, link_latency, budget;
 };
@@ -151,8 +151,9 @@ void take_words(const Words& words, MeasureOptions& options) {
   for (const std::string& text : words.stragglers) {
     options.stragglers.push_back(parse_straggler(text));
   }
-  if (words.no_batch_norm) {
-    for (std::string& model : options.models) model = without_batch_norm(model);
+  for (std::string& model : options.models) {
+    if (words.no_batch_norm) model = without_batch_norm(model);
+    if (words.dropout) model = with_dropout(model);
   }
   options.compute = words.compute == "replay" ? Compute::replay : Compute::real;
 }
@@ -168,6 +169,7 @@ void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
       ->delimiter(',')
       ->capture_default_str();
   app.add_flag("--no-batchnorm", words.no_batch_norm, "their variants without batch normalisation");
+  app.add_flag("--dropout", words.dropout, "their variants with dropout");
   app.add_option("--batches,--batch", options.batches, "samples per worker and step")
       ->delimiter(',')
       ->check(CLI::Range(2, 1 << 20))

@@ -74,6 +74,8 @@ Parity check_parity(const std::string& name, const StrategyOptions& options, int
   const std::size_t rank = static_cast<std::size_t>(communicator.rank());
   Model together = make_model(name, device.torch(), seed);
   Model alone = make_model(name, device.torch(), seed);
+  together.drop_nothing();
+  alone.drop_nothing();
   const auto strategy = make_strategy(options, together, &communicator, device);
   Trainer trainer(together, *strategy);
   Sgd sgd(alone.parameters(), {});
