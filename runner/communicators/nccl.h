@@ -51,6 +51,8 @@ class NcclCommunicator : public Communicator {
   void enqueue_broadcast(const at::Tensor& flat, int root);
   void enqueue_gather(const at::Tensor& flat, const at::Tensor& all, int root);
   void enqueue_scatter(const std::vector<at::Tensor>& parts, const at::Tensor& flat, int root);
+  /// Waits for what was forked, and for nothing where nothing was: ends a capture that broke off.
+  void rejoin();
   /// The host waits for a stream, as long as the patience lasts.
   void synchronize(c10::cuda::CUDAStream stream);
 

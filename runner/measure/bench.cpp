@@ -43,7 +43,7 @@ Bench::Bench(const BenchOptions& options, Communicator* communicator, Device& de
     replay_.emplace(*options_.replay, model_, *strategy_, slowness, options.spin);
   } else {
     loader_.emplace(options.data, model_, options.batch, device.torch());
-    trainer_.emplace(model_, *strategy_, SgdOptions{}, slowness);
+    trainer_.emplace(model_, *strategy_, SgdOptions{}, slowness, options.precision);
   }
 }
 

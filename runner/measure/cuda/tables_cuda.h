@@ -4,6 +4,7 @@
 
 #include "runner/communicators/nccl.h"
 #include "runner/measure/cuda/device_cuda.h"
+#include "runner/measure/precision.h"
 #include "sim/records/collective_table.h"
 #include "sim/records/measurement.h"
 
@@ -34,7 +35,8 @@ CopyTable measure_bucket_in_cuda(CudaDevice& device);
 
 /// Compute of two kinds (limited by arithmetic, by memory) beside an all-reduce that waits for its
 /// last rank and beside one that transfers; and the all-reduce beside compute. Every rank calls it.
+/// The compute is done as steps of that precision do it.
 std::vector<InterferenceSample> measure_interference_cuda(NcclCommunicator& communicator,
-                                                          CudaDevice& device);
+                                                          CudaDevice& device, Precision precision);
 
 }  // namespace lockstep::runner
