@@ -8,7 +8,7 @@ TEST_CASE("every layer that normalises over the batch has a counter beside its b
   Profile profile;
   const auto add = [&profile](const char* kind, Bytes buffers) {
     profile.layers.push_back(
-        testing::layer(kind, kind, testing::cost(1, 1), testing::cost(1, 1), Bytes{8}, buffers));
+        layer(kind, kind, cost(1, 1), cost(1, 1), Bytes{8}, buffers));
   };
   add("norm", Bytes{1024});
   add("conv_norm", Bytes{512});
