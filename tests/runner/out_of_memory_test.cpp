@@ -20,7 +20,8 @@ TEST_CASE("Work for which memory does not suffice is told from work that fails")
       [] { throw RunError("copying: CUDA: out of memory (cudaErrorMemoryAllocation)"); }));
   CHECK_FALSE(fits_in_memory([] { throw RunError("CUBLAS_STATUS_ALLOC_FAILED when creating"); }));
   CHECK_THROWS_AS(fits_in_memory([] { throw RunError("a peer did not answer"); }), RunError);
-  CHECK_THROWS_AS(fits_in_memory([] { throw c10::Error(kHere, "sizes do not match"); }), c10::Error);
+  CHECK_THROWS_AS(fits_in_memory([] { throw c10::Error(kHere, "sizes do not match"); }),
+                  c10::Error);
 }
 
 TEST_CASE("A run that did not fit says so and has no steps") {

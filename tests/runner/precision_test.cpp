@@ -4,6 +4,8 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
 
+#include <map>
+
 #include "runner/data/loader.h"
 #include "runner/measure/autocast.h"
 #include "runner/measure/train.h"
@@ -87,15 +89,17 @@ Step first_step(const std::string& name, Precision precision) {
 }  // namespace
 
 TEST_CASE("A step in bf16 is near the one in fp32 and leaves fp32 gradients and parameters") {
-  for (const char* name : {"small_cnn", "small_gpt"}) {
+  // bf16 has 8 bits: a product is within 1/256, a few of them behind each other within a tenth. Max
+  // pooling goes further: of pixels that round alike it takes another one.
+  const std::map<std::string, double> bounds{{"small_cnn", 0.25}, {"small_gpt", 0.1}};
+  for (const auto& [name, bound] : bounds) {
     INFO(name);
     const Step exact = first_step(name, Precision::fp32);
     const Step rounded = first_step(name, Precision::bf16);
     CHECK(rounded.loss != exact.loss);
     CHECK(rounded.loss == Approx(exact.loss).epsilon(0.02));
-    // bf16 has 8 bits: a product is within 1/256, a few of them behind each other within a tenth.
     const double apart = rounded.gradient.sub(exact.gradient).norm().item<double>();
-    CHECK(apart < 0.1 * exact.gradient.norm().item<double>());
+    CHECK(apart < bound * exact.gradient.norm().item<double>());
   }
 }
 

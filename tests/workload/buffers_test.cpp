@@ -7,8 +7,7 @@ namespace lockstep {
 TEST_CASE("every layer that normalises over the batch has a counter beside its buffers") {
   Profile profile;
   const auto add = [&profile](const char* kind, Bytes buffers) {
-    profile.layers.push_back(
-        layer(kind, kind, cost(1, 1), cost(1, 1), Bytes{8}, buffers));
+    profile.layers.push_back(layer(kind, kind, cost(1, 1), cost(1, 1), Bytes{8}, buffers));
   };
   add("norm", Bytes{1024});
   add("conv_norm", Bytes{512});
