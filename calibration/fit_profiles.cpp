@@ -16,7 +16,8 @@ namespace lockstep {
 namespace {
 
 std::string name_of(const Profile& profile) {
-  return fmt::format("{} at batch {}{}{}", profile.model, profile.batch,
+  return fmt::format("{} at batch {}{}{}{}", profile.model, profile.batch,
+                     profile.precision == "fp32" ? "" : " in " + profile.precision,
                      profile.graph ? " as a graph" : "",
                      profile.beside > 1 ? fmt::format(", {} beside", profile.beside) : "");
 }

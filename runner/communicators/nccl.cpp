@@ -232,6 +232,11 @@ void NcclCommunicator::join() {
   check(cudaStreamWaitEvent(device_.stream().stream(), join_), "waiting for an event");
 }
 
+void NcclCommunicator::rejoin() {
+  fork();
+  join();
+}
+
 void NcclCommunicator::synchronize(c10::cuda::CUDAStream stream) {
   const cudaError_t status = [&] {
     const Watched watched(*this);

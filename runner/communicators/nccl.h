@@ -58,6 +58,8 @@ class NcclCommunicator : public Communicator {
   void enqueue(std::string_view what, const Operation& operation);
   /// What is queued from here on comes after what the compute stream holds.
   void follow_compute() { fork(); }
+  /// Waits for what was forked, and for nothing where nothing was: ends a capture that broke off.
+  void rejoin();
   /// The host waits for a stream, as long as the patience lasts.
   void synchronize(c10::cuda::CUDAStream stream);
 

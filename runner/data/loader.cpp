@@ -34,10 +34,12 @@ std::shared_ptr<const Dataset> shared_dataset(const LoaderOptions& options) {
 void check_fits(const Model& model, const Dataset& dataset, const LoaderOptions& options,
                 int batch) {
   if (model.input_shape() != std::vector<std::int64_t>{3, 32, 32}) {
-    throw InputError({}, "data",
-                     fmt::format("{} takes images of {}, those of {} are shown as 3x32x32",
-                                 model.name(), fmt::join(model.input_shape(), "x"), options.data),
-                     "use synthetic");
+    throw InputError(
+        {}, "data",
+        fmt::format("{} takes {} of {}, {} holds images, shown as 3x32x32", model.name(),
+                    model.samples() == SampleKind::tokens ? "rows of words" : "images",
+                    fmt::join(model.input_shape(), "x"), options.data),
+        "use synthetic");
   }
   if (dataset.samples() < std::int64_t{batch} * options.workers) {
     throw InputError({}, "batch",
@@ -45,8 +47,23 @@ void check_fits(const Model& model, const Dataset& dataset, const LoaderOptions&
   }
 }
 
+namespace {
+
+/// Rows of words, and for each word the one behind it.
+Batch random_text(const Model& model, int batch, const at::Generator& generator,
+                  c10::Device device) {
+  const std::int64_t positions = model.input_shape().front();
+  const at::Tensor words =
+      at::randint(model.classes(), {batch, positions + 1}, generator, at::kLong);
+  return {.input = words.narrow(1, 0, positions).contiguous().to(device),
+          .target = words.narrow(1, 1, positions).contiguous().to(device)};
+}
+
+}  // namespace
+
 Batch random_batch(const Model& model, int batch, std::uint64_t seed, c10::Device device) {
   const at::Generator generator = at::detail::createCPUGenerator(seed);
+  if (model.samples() == SampleKind::tokens) return random_text(model, batch, generator, device);
   std::vector<std::int64_t> shape = model.input_shape();
   shape.insert(shape.begin(), batch);
   return {.input = at::randn(shape, generator).to(device),

@@ -12,7 +12,7 @@
 
 namespace lockstep::runner {
 
-/// Samples drawn from a normal distribution, with random classes.
+/// Samples drawn from a normal distribution, with random classes; or random words.
 Batch random_batch(const Model& model, int batch, std::uint64_t seed, c10::Device device);
 
 struct LoaderOptions {

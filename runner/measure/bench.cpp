@@ -43,7 +43,7 @@ Bench::Bench(const BenchOptions& options, Communicator* communicator, Device& de
     replay_.emplace(*options_.replay, model_, *strategy_, slowness, options.spin);
   } else {
     loader_.emplace(options.data, model_, options.batch, device.torch());
-    trainer_.emplace(model_, *strategy_, SgdOptions{}, slowness);
+    trainer_.emplace(model_, *strategy_, SgdOptions{}, slowness, options.precision);
   }
 }
 
@@ -132,9 +132,7 @@ Timeline Bench::traced_step(int rank, Moment origin) {
 }
 
 Bytes Bench::input_bytes() const {
-  std::int64_t values = options_.batch;
-  for (const std::int64_t size : model_.input_shape()) values *= size;
-  return {values * static_cast<std::int64_t>(sizeof(float))};
+  return {options_.batch * model_.input_bytes()};
 }
 
 std::vector<int> Bench::ready_order() {

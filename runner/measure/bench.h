@@ -27,6 +27,7 @@ struct BenchOptions {
   int batch = 1;  ///< per worker
   StrategyOptions strategy{};
   LoaderOptions data{};
+  Precision precision = Precision::fp32;
   std::uint64_t seed = 1;
   std::vector<InjectedStraggler> stragglers{};
   std::optional<Profile> replay{};  ///< waits for it instead of computing

@@ -78,6 +78,7 @@ std::unique_ptr<Bench> Measuring::make_bench(const StrategyOptions& strategy) co
                               .rank = shared ? worker_.rank() : 0,
                               .workers = shared ? worker_.size() : 1,
                               .threads = options.loaders},
+                     .precision = options.precision,
                      .seed = options.seed,
                      .replay = shared ? configuration_.replay : configuration_.replay_alone,
                      .spin = worker_.spin()};
@@ -94,7 +95,7 @@ std::string Measuring::run_id(const StrategyOptions& strategy, int workers) cons
       strategy.first_bucket_cap != usual.first_bucket_cap) {
     id += fmt::format("-caps{}-{}", strategy.first_bucket_cap.count, strategy.bucket_cap.count);
   }
-  id += fmt::format("-n{}", workers);
+  id += precision_ending(worker_.options.precision) + fmt::format("-n{}", workers);
   if (workers > 1 && worker_.hosts() > 1) {
     id += fmt::format("-hosts{}", worker_.hosts());
     const std::int64_t link = worker_.options.link.bytes_per_second;
@@ -211,6 +212,7 @@ void Measuring::add_profile(const ProfileSeries& series, int beside) {
   sample.speed_index = series.speed.of(series.steps);
   sample.profile = host_profile(single_->model(), series.parts, ready_order_);
   sample.profile.batch = configuration_.batch;
+  sample.profile.precision = to_string(worker_.options.precision);
   sample.profile.device = worker_.device->name();
   sample.profile.beside = beside;
   sample.profile.step = median_time(series.steps);
@@ -231,6 +233,7 @@ void Measuring::add_run(const RunSeries& series, const StrategyOptions& strategy
   run.batch_per_worker = configuration_.batch;
   run.workers = workers;
   run.strategy = strategy;
+  run.precision = to_string(options.precision);
   run.sync = Sync::step;
   run.compute = replayed() ? Compute::replay : Compute::real;
   run.dataset = options.data;

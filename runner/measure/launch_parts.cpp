@@ -18,7 +18,8 @@ std::filesystem::path part_file(const std::string& folder, const LaunchPart& par
 
 bool same_configuration(const Run& a, const Run& b) {
   return a.model == b.model && a.batch_per_worker == b.batch_per_worker && a.workers == b.workers &&
-         a.strategy == b.strategy && a.sync == b.sync && a.graph == b.graph;
+         a.strategy == b.strategy && a.precision == b.precision && a.sync == b.sync &&
+         a.graph == b.graph;
 }
 
 void merge_measurement(Measurement from, Measurement& into) {
@@ -40,12 +41,14 @@ void merge_run(Run from, int rank, std::vector<Run>& into) {
     if (rank == 0) into.push_back(std::move(from));
     return;
   }
-  if (rank == 0) {
-    append(found->repeats, std::move(from.repeats));
-    found->ranks = std::move(from.ranks);
-  } else {
+  if (rank > 0) {
     append(found->ranks, std::move(from.ranks));
+    return;
   }
+  append(found->repeats, std::move(from.repeats));
+  // What worked in one repeat counts, whatever happened in others.
+  found->failure = found->repeats.empty() ? std::move(from.failure) : std::nullopt;
+  if (!from.ranks.empty()) found->ranks = std::move(from.ranks);
 }
 
 }  // namespace

@@ -47,7 +47,9 @@ void check_files(const MeasureOptions& options) {
                      "workers on cores have another one");
   }
   for (const std::string& model : options.models) {
-    for (const int batch : options.batches) profile_to_replay(calibration, model, batch, 1);
+    for (const int batch : options.batches) {
+      profile_to_replay(calibration, model, options.precision, batch, 1);
+    }
   }
 }
 

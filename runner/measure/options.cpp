@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "runner/measure/batches.h"
 #include "runner/measure/straggler.h"
 #include "runner/models/zoo.h"
 #include "runner/strategies/names.h"
@@ -31,7 +32,9 @@ constexpr const char* kExample =
 struct Words {
   std::string bucket_cap = "25MiB", first_bucket_cap = "1MiB";
   std::string compute = "real";
-  bool no_batch_norm = false;
+  std::vector<std::string> batches{"32"};
+  std::string precision = "fp32";
+  bool no_batch_norm = false, dropout = false;
   std::vector<std::string> stragglers, slow_links;
   std::string link, link_latency, budget;
 };
@@ -39,7 +42,7 @@ struct Words {
 /// `--demo` is a set of values, which other flags may still change.
 void take_demo_values(MeasureOptions& options, Words& words) {
   options.models = {"small_cnn", "vgg11"};
-  options.batches = {16, 32};
+  words.batches = {"16", "32"};
   options.steps = 20;
   words.budget = "165s";
 }
@@ -72,6 +75,26 @@ Time budget_of(const std::string& text) {
     throw InputError({}, "--budget", error.what(), "as in 2min");
   }
   throw InputError({}, "--budget", "nothing takes no time", "as in 2min");
+}
+
+int batch_of(const std::string& text) {
+  int batch = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, batch);
+  if (error == std::errc() && stop == end && batch >= 2 && batch <= kLargestBatch) return batch;
+  throw InputError({}, "--batches", fmt::format("\"{}\" is no number of samples", text),
+                   fmt::format("2 to {}, as in 32,128; or auto", kLargestBatch));
+}
+
+/// "auto", or a list.
+void take_batches(const std::vector<std::string>& words, MeasureOptions& options) {
+  options.search_batches = words == std::vector<std::string>{"auto"};
+  options.batches.clear();
+  if (options.search_batches) {
+    options.batches.push_back(kFirstSearched);
+  } else {
+    for (const std::string& word : words) options.batches.push_back(batch_of(word));
+  }
 }
 
 Time latency_of(const std::string& text) {
@@ -115,6 +138,12 @@ void check_across(const MeasureOptions& options) {
   if (!cuda && std::ranges::find(strategies, "data_parallel") != strategies.end()) {
     refuse("--strategies", "data_parallel is one process that drives GPUs", "--device cuda");
   }
+  if (!cuda && options.precision == Precision::tf32) {
+    refuse("--precision", "tf32 is arithmetic of GPUs", "--device cuda, or fp32 or bf16");
+  }
+  if (!cuda && options.search_batches) {
+    refuse("--batches", "auto fills the memory of GPUs", "--device cuda, or a list as in 16,32");
+  }
   if (cuda && options.dry_run) refuse("--dry-run", "is for --device cpu");
   if (cuda && options.resume) refuse("--resume", "is for --device cpu");
   if (cuda && options.budget > Time{}) {
@@ -155,9 +184,12 @@ void take_words(const Words& words, MeasureOptions& options) {
   for (const std::string& text : words.stragglers) {
     options.stragglers.push_back(parse_straggler(text));
   }
-  if (words.no_batch_norm) {
-    for (std::string& model : options.models) model = without_batch_norm(model);
+  for (std::string& model : options.models) {
+    if (words.no_batch_norm) model = without_batch_norm(model);
+    if (words.dropout) model = with_dropout(model);
   }
+  take_batches(words.batches, options);
+  options.precision = parse_precision(words.precision);
   options.compute = words.compute == "replay" ? Compute::replay : Compute::real;
 }
 
@@ -172,9 +204,15 @@ void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
       ->delimiter(',')
       ->capture_default_str();
   app.add_flag("--no-batchnorm", words.no_batch_norm, "their variants without batch normalisation");
-  app.add_option("--batches,--batch", options.batches, "samples per worker and step")
+  app.add_flag("--dropout", words.dropout, "their variants with dropout");
+  app.add_option("--batches,--batch", words.batches,
+                 "samples per worker and step; auto (GPUs): 32, 128, ... until memory is full")
       ->delimiter(',')
-      ->check(CLI::Range(2, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--precision", words.precision,
+                 "fp32 (no TF32), tf32 (GPUs: in products and convolutions), or bf16 (autocast of "
+                 "forward; parameters and gradients stay fp32)")
+      ->check(CLI::IsMember(precision_names()))
       ->capture_default_str();
   app.add_option("--strategies,--strategy", options.strategies,
                  "of single, all_reduce, gather_scatter, ddp, data_parallel (GPUs: single on one, "

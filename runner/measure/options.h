@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runner/measure/precision.h"
 #include "sim/records/run.h"
 
 namespace lockstep::runner {
@@ -13,6 +14,8 @@ namespace lockstep::runner {
 struct MeasureOptions {
   std::vector<std::string> models{"small_cnn"};
   std::vector<int> batches{32};  ///< per worker
+  bool search_batches = false;   ///< instead: 32, 128, ... as long as they fit into memory
+  Precision precision = Precision::fp32;
   std::vector<std::string> strategies{"single", "ddp"};
   StrategyOptions buckets;        ///< of ddp; `kind` does not count
   bool only_collectives = false;  ///< nothing but their tables

@@ -79,7 +79,9 @@ class OneDevice {
  public:
   OneDevice(const std::string& name, c10::Device device, std::uint64_t seed,
             const std::function<void()>& beat)
-      : alone_(make_model(name, device, seed)), sgd_(alone_.parameters(), {}), beat_(beat) {}
+      : alone_(make_model(name, device, seed)), sgd_(alone_.parameters(), {}), beat_(beat) {
+    alone_.drop_nothing();
+  }
 
   /// Trains `shards`, which `train` has the strategy train, and takes over what that reached.
   /// Returns how far apart both were, relative to the step. `first`: this is rank 0; the buffers of
@@ -121,6 +123,7 @@ Parity check_parity(const std::string& name, const StrategyOptions& options, int
   const std::size_t rank = static_cast<std::size_t>(communicator.rank());
   Model together = make_model(name, device.torch(), seed);
   OneDevice alone(name, device.torch(), seed, beat);
+  together.drop_nothing();
   const auto strategy = make_strategy(options, together, &communicator, device);
   Trainer trainer(together, *strategy);
   double worst_step = 0;
@@ -150,6 +153,7 @@ Parity check_data_parallel(const std::string& name, int samples, std::uint64_t s
                            const std::function<void()>& beat) {
   Model together = make_model(name, device.torch(), seed);
   OneDevice alone(name, device.torch(), seed, beat);
+  together.drop_nothing();
   const auto strategy = make_data_parallel(together, devices, device);
   Trainer trainer(together, *strategy);
   Parity parity{.relative_l2 = 0, .steps = kSteps};

@@ -47,7 +47,7 @@ Model replayed_model(const Profile& profile) {
     }
     if (from.buffers > Bytes{}) {
       layer.buffers.push_back({"buffers", flat(from.buffers)});
-      if (from.kind == "norm") {
+      if (counts_batches(from)) {
         layer.buffers.push_back({"num_batches_tracked", at::zeros({}, at::kLong)});
       }
     }

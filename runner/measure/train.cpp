@@ -5,6 +5,8 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "runner/measure/autocast.h"
+
 namespace lockstep::runner {
 
 Sgd::Sgd(const std::vector<at::Tensor>& parameters, const SgdOptions& options)
@@ -21,10 +23,12 @@ void Sgd::step(const std::vector<at::Tensor>& gradients) {
                   /*maximize=*/false, /*is_first_step=*/false);
 }
 
-Trainer::Trainer(Model& model, Strategy& strategy, const SgdOptions& options, Slowness* slowness)
+Trainer::Trainer(Model& model, Strategy& strategy, const SgdOptions& options, Slowness* slowness,
+                 Precision precision)
     : model_(model),
       strategy_(strategy),
       slowness_(slowness),
+      precision_(precision),
       sgd_(model.parameters(), options),
       root_(at::full({}, strategy.loss_weight(), model.parameters().front().options())) {
   if (!strategy.watches_gradients()) return;
@@ -40,13 +44,18 @@ at::Tensor Trainer::step(const Batch& batch, Recorder* recorder) {
   return train(batch, &slow);
 }
 
+at::Tensor Trainer::forward(const Batch& batch, Recorder* recorder) {
+  const Autocast autocast(precision_, model_.parameters().front().device().type());
+  return strategy_.loss(model_, batch.input, batch.target, recorder);
+}
+
 at::Tensor Trainer::train(const Batch& batch, Recorder* recorder) {
   const auto mark = [recorder](Mark what) {
     if (recorder != nullptr) recorder->mark(what, -1);
   };
   mark(Mark::step_begin);
   strategy_.before_forward();
-  const at::Tensor loss = strategy_.loss(model_, batch.input, batch.target, recorder);
+  const at::Tensor loss = forward(batch, recorder);
   mark(Mark::backward_begin);
   strategy_.backward(loss, root_);
   mark(Mark::backward_end);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "runner/measure/precision.h"
 #include "runner/measure/recorder.h"
 #include "runner/measure/straggler.h"
 #include "runner/models/model.h"
@@ -36,18 +37,21 @@ class Sgd {
 /// The training loop's body, the same on every device and for every strategy.
 class Trainer {
  public:
-  /// `slowness`: makes this worker a straggler; null: it is none. All outlive this.
+  /// `slowness`: makes this worker a straggler; null: it is none. All outlive this. TF32 is a
+  /// setting of the whole process, see use_arithmetic.
   Trainer(Model& model, Strategy& strategy, const SgdOptions& options = {},
-          Slowness* slowness = nullptr);
+          Slowness* slowness = nullptr, Precision precision = Precision::fp32);
   /// One iteration; returns its loss (not read back from the device). With a recorder, its marks.
   at::Tensor step(const Batch& batch, Recorder* recorder = nullptr);
 
  private:
   at::Tensor train(const Batch& batch, Recorder* recorder);
+  at::Tensor forward(const Batch& batch, Recorder* recorder);
 
   Model& model_;
   Strategy& strategy_;
   Slowness* slowness_;
+  Precision precision_;
   Sgd sgd_;
   at::Tensor root_;  ///< of backward
   std::optional<GradientHooks> hooks_;

@@ -20,7 +20,7 @@ namespace lockstep::runner {
 
 namespace {
 
-constexpr int kParityBatch = 4;  // per worker: what is checked does not depend on it
+constexpr int kParityBatch = 4;  // per worker, at most: what is checked does not depend on it
 
 bool wants(const MeasureOptions& options, const std::string& strategy) {
   return std::ranges::find(options.strategies, strategy) != options.strategies.end();
@@ -43,8 +43,9 @@ std::vector<StrategyOptions> shared_strategies(const Worker& worker) {
 /// Before a strategy is timed, it is checked: in the first repeat, for all of them.
 Parity check(Worker& worker, const std::string& model, const StrategyOptions& strategy) {
   worker.progress.say("", fmt::format("{}: checking {} against one device", model, strategy.kind));
+  const int batch = std::min(kParityBatch, *std::ranges::min_element(worker.options.batches));
   const Parity parity =
-      check_parity(model, strategy, kParityBatch, worker.options.seed, *worker.communicator,
+      check_parity(model, strategy, batch, worker.options.seed, *worker.communicator,
                    *worker.device, [&worker] { worker.progress.beat(); });
   if (!(parity.relative_l2 <= kParityBound)) {
     throw RunError(fmt::format(
@@ -68,7 +69,7 @@ std::map<std::string, Parity> check_all(Worker& worker, const std::string& model
 std::optional<Profile> replayed(const Worker& worker, const std::string& model, int batch,
                                 int beside) {
   if (!worker.replays()) return std::nullopt;
-  return profile_to_replay(*worker.calibration, model, batch, beside);
+  return profile_to_replay(*worker.calibration, model, worker.options.precision, batch, beside);
 }
 
 /// One repeat, by one worker; rank 0 keeps the record and decides.
@@ -248,9 +249,12 @@ class Visit {
 
 }  // namespace
 
-Profile profile_to_replay(const Calibration& calibration, const std::string& model, int batch,
-                          int beside) {
-  return choose_profile(calibration, {.model = model, .batch = batch, .beside = beside}).profile;
+Profile profile_to_replay(const Calibration& calibration, const std::string& model,
+                          Precision precision, int batch, int beside) {
+  return choose_profile(
+             calibration,
+             {.model = model, .precision = to_string(precision), .batch = batch, .beside = beside})
+      .profile;
 }
 
 void measure_all(Worker& worker) {

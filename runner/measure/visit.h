@@ -11,8 +11,8 @@ namespace lockstep::runner {
 void measure_all(Worker& worker);
 
 /// What a worker waits for in a replay, `beside` workers on its host. InputError where the
-/// calibration knows no such model.
-Profile profile_to_replay(const Calibration& calibration, const std::string& model, int batch,
-                          int beside);
+/// calibration knows no such model, or not at this precision.
+Profile profile_to_replay(const Calibration& calibration, const std::string& model,
+                          Precision precision, int batch, int beside);
 
 }  // namespace lockstep::runner

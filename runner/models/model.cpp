@@ -29,14 +29,20 @@ at::Tensor flatten(const std::vector<NamedTensor*>& buffers, c10::Device device)
 
 }  // namespace
 
-Model::Model(std::string name, std::vector<std::int64_t> input_shape, int classes)
-    : name_(std::move(name)), input_shape_(std::move(input_shape)), classes_(classes) {}
+Model::Model(std::string name, std::vector<std::int64_t> input_shape, int classes,
+             SampleKind samples)
+    : name_(std::move(name)),
+      input_shape_(std::move(input_shape)),
+      classes_(classes),
+      samples_(samples) {}
 
 int Model::add(ModelLayer layer) {
   const int index = static_cast<int>(layers_.size());
   for (const int input : layer.inputs) {
     LOCKSTEP_ASSERT(input < index && input >= kTarget, "a layer reads earlier layers");
   }
+  LOCKSTEP_ASSERT(!layer.ties || (*layer.ties >= 0 && *layer.ties < index),
+                  "a layer is tied to an earlier one");
   layers_.push_back(std::move(layer));
   return index;
 }
@@ -52,6 +58,9 @@ void Model::finish(c10::Device device) {
     for (NamedTensor& parameter : layers_[i].parameters) {
       parameter.tensor = parameter.tensor.detach().to(device).requires_grad_(true);
       parameters_.push_back(parameter.tensor);
+    }
+    if (const auto owner = layers_[i].ties) {
+      layers_[i].tied = layers_[static_cast<std::size_t>(*owner)].parameters.at(0).tensor;
     }
     for (NamedTensor& buffer : layers_[i].buffers) {
       (buffer.tensor.is_floating_point() ? floats : counters).push_back(&buffer);
@@ -73,6 +82,17 @@ Model Model::replica(c10::Device device) const {
   }
   copy.finish(device);
   return copy;
+}
+
+void Model::drop_nothing() {
+  for (ModelLayer& layer : layers_) layer.dropout = 0;
+}
+
+std::int64_t Model::input_bytes() const {
+  const std::size_t value = samples_ == SampleKind::tokens ? sizeof(std::int64_t) : sizeof(float);
+  auto bytes = static_cast<std::int64_t>(value);
+  for (const std::int64_t size : input_shape_) bytes *= size;
+  return bytes;
 }
 
 std::int64_t Model::parameter_count() const {

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,16 +19,28 @@ struct NamedTensor {
 
 /// A leaf layer: about one autograd node, and one row of a profile.
 struct ModelLayer {
-  using Forward =
-      std::function<at::Tensor(const ModelLayer& layer, std::span<const at::Tensor> inputs)>;
+  using Inputs = std::span<const at::Tensor>;
+  using Forward = std::function<at::Tensor(const ModelLayer& layer, Inputs inputs)>;
 
-  std::string name;         ///< "features.0"
-  std::string kind;         ///< "conv", "norm", "linear", "activation", "pool", "add", "loss"
+  std::string name;  ///< "features.0"
+  std::string kind;  ///< "conv", "norm", "conv_norm", "linear", "activation", "pool", "add", "cat",
+                     ///< "embedding", "attention", "dropout", "loss"
   std::vector<int> inputs;  ///< earlier layers, or Model::kInput, or Model::kTarget
   std::vector<NamedTensor> parameters{};
   std::vector<NamedTensor> buffers{};
   Forward forward{};
   std::int64_t output_bytes = 0;  ///< of the last forward
+  /// An earlier layer whose first parameter this one reads as well, and that parameter once the
+  /// model is finished. It is listed there only: its gradient is the sum over both.
+  std::optional<int> ties{};
+  at::Tensor tied{};
+  double dropout = 0;  ///< probability with which it drops a value
+};
+
+/// What one sample is, and what its target.
+enum class SampleKind {
+  image,   ///< floats; one class
+  tokens,  ///< a row of int64 words, each below Model::classes(); for every word the next one
 };
 
 /// A network as the list of its leaf layers in forward order, each naming the layers it reads;
@@ -37,13 +50,16 @@ class Model {
   static constexpr int kInput = -1;
   static constexpr int kTarget = -2;
 
-  Model(std::string name, std::vector<std::int64_t> input_shape, int classes);
+  Model(std::string name, std::vector<std::int64_t> input_shape, int classes,
+        SampleKind samples = SampleKind::image);
 
   /// Appends a layer; returns its index.
   int add(ModelLayer layer);
   /// Call once after the last layer. Moves everything to `device` and lays the buffers out as
   /// views of one flat tensor per type, so that broadcasting them takes no copies.
   void finish(c10::Device device);
+  /// From now on no layer drops anything: runs can be compared value by value.
+  void drop_nothing();
 
   /// Once finished: the same on another device (or the same one), with parameters and buffers of
   /// its own.
@@ -52,6 +68,8 @@ class Model {
   const std::string& name() const { return name_; }
   const std::vector<std::int64_t>& input_shape() const { return input_shape_; }  ///< of one sample
   int classes() const { return classes_; }
+  SampleKind samples() const { return samples_; }
+  std::int64_t input_bytes() const;  ///< of one sample, without its target
   const std::vector<ModelLayer>& layers() const { return layers_; }
   /// All parameters, in forward order of their layers.
   const std::vector<at::Tensor>& parameters() const { return parameters_; }
@@ -59,9 +77,9 @@ class Model {
   /// At most two tensors: all floating-point buffers, all counters.
   const std::vector<at::Tensor>& flat_buffers() const { return flat_buffers_; }
 
-  /// Mean loss of a batch, training mode. Marks the end of each layer's forward, and arranges that
-  /// backward marks the beginning of each layer's backward, if there is a recorder (which must live
-  /// until backward is over).
+  /// Mean loss of a batch (over every position of tokens), training mode. Marks the end of each
+  /// layer's forward, and arranges that backward marks the beginning of each layer's backward, if
+  /// there is a recorder (which must live until backward is over).
   at::Tensor loss(const at::Tensor& input, const at::Tensor& target, Recorder* recorder = nullptr);
   /// The same in two: what the last layer reads beside the target, and that layer alone.
   at::Tensor output(const at::Tensor& input, Recorder* recorder = nullptr);
@@ -74,6 +92,7 @@ class Model {
   std::string name_;
   std::vector<std::int64_t> input_shape_;
   int classes_;
+  SampleKind samples_;
   std::vector<ModelLayer> layers_;
   std::vector<int> last_reader_;  ///< by layer: outputs are let go when nobody reads them any more
   std::vector<at::Tensor> parameters_, flat_buffers_;

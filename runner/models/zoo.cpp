@@ -23,7 +23,21 @@ constexpr std::array kZoo{
     Entry{"resnet18_cifar_no_batchnorm", resnet18_cifar_no_batchnorm},
     Entry{"resnet50", resnet50},
     Entry{"vgg16", vgg16},
+    Entry{"inception_v3", inception_v3},
+    Entry{"gpt2_small", gpt2_small},
+    Entry{"gpt2_small_dropout", gpt2_small_dropout},
+    Entry{"small_gpt", small_gpt},
+    Entry{"small_gpt_dropout", small_gpt_dropout},
 };
+
+std::string variant_of(const std::string& name, const char* ending, const char* flag,
+                       const char* hint) {
+  const std::string variant = name + ending;
+  for (const Entry& entry : kZoo) {
+    if (variant == entry.name) return variant;
+  }
+  throw InputError({}, flag, fmt::format("there is no such variant of {}", name), hint);
+}
 
 }  // namespace
 
@@ -34,12 +48,11 @@ std::vector<std::string> model_names() {
 }
 
 std::string without_batch_norm(const std::string& name) {
-  const std::string variant = name + "_no_batchnorm";
-  for (const Entry& entry : kZoo) {
-    if (variant == entry.name) return variant;
-  }
-  throw InputError({}, "--no-batchnorm", fmt::format("there is no such variant of {}", name),
-                   "of resnet18_cifar there is one");
+  return variant_of(name, "_no_batchnorm", "--no-batchnorm", "of resnet18_cifar there is one");
+}
+
+std::string with_dropout(const std::string& name) {
+  return variant_of(name, "_dropout", "--dropout", "of gpt2_small and small_gpt there are some");
 }
 
 Model make_model(const std::string& name, c10::Device device, std::uint64_t seed) {

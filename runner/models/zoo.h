@@ -12,8 +12,10 @@ namespace lockstep::runner {
 /// Names that make_model takes, in the order they are shown: "small_cnn", "vgg11", ...
 std::vector<std::string> model_names();
 
-/// The name of the variant without batch normalisation. InputError where there is none.
+/// The name of the variant without batch normalisation, or with dropout. InputError where there is
+/// none.
 std::string without_batch_norm(const std::string& name);
+std::string with_dropout(const std::string& name);
 
 /// A network with freshly drawn parameters: the same seed gives the same ones everywhere.
 /// Throws InputError with the names there are, for another name.
@@ -27,5 +29,13 @@ Model resnet18_cifar();  ///< 3x3 stem with stride 1, no max pool: 11,173,962 pa
 Model resnet18_cifar_no_batchnorm();
 Model resnet50();  ///< ImageNet, 224x224: 25,557,032 parameters
 Model vgg16();     ///< ImageNet, without batch normalisation and dropout: 138,357,544 parameters
+/// ImageNet, 299x299, without auxiliary classifier and dropout: 23,834,568 parameters
+Model inception_v3();
+/// 512 of 1024 positions, 50,257 words, output tied to the embedding: 124,439,808 parameters
+Model gpt2_small();
+Model gpt2_small_dropout();  ///< the same with dropout 0.1, as it was published
+/// Two blocks of width 64, 32 of 64 positions, 1000 words: for tests and for cores
+Model small_gpt();
+Model small_gpt_dropout();  ///< the same with dropout 0.1
 
 }  // namespace lockstep::runner

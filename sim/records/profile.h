@@ -25,7 +25,8 @@ struct Parameter {
 /// A leaf module. Layers are listed in forward order.
 struct Layer {
   std::string name,
-      kind;  ///< kind: "conv", "norm", "linear", "activation", "pool", "add", "loss", ...
+      kind;  ///< kind: "conv", "norm", "conv_norm", "linear", "activation", "pool", "add", "loss",
+             ///< ...
   Cost forward, backward;
   int backward_order = 0;  ///< place in the order in which backward runs, from 0
   std::vector<Parameter> parameters;

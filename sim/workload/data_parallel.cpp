@@ -76,11 +76,10 @@ class OneProcess {
     }
   }
 
-  /// The loss of n shares is taken to cost what that of one was measured to.
   void loss() {
     exchange("outputs", CollectiveKind::gather, output_bytes(worker_.profile()));
     for (const Layer& layer : worker_.profile().layers) {
-      if (is_loss(layer)) on_root(TaskKind::forward, layer.name, layer.forward, layer.kind);
+      if (is_loss(layer)) on_root(TaskKind::forward, layer.name, of_all(layer.forward), layer.kind);
     }
   }
 
@@ -89,7 +88,9 @@ class OneProcess {
     worker_.begin_part(StepPart::backward);
     const Profile& profile = worker_.profile();
     for (const Layer& layer : profile.layers) {
-      if (is_loss(layer)) on_root(TaskKind::backward, layer.name, layer.backward, layer.kind);
+      if (is_loss(layer)) {
+        on_root(TaskKind::backward, layer.name, of_all(layer.backward), layer.kind);
+      }
     }
     exchange("output gradients", CollectiveKind::scatter, output_bytes(profile));
     for (const std::uint32_t index : backward_order(profile)) {
@@ -121,6 +122,12 @@ class OneProcess {
     Bytes bytes;
     for (const int member : chunk) bytes += gradients_[static_cast<std::size_t>(member)].bytes;
     return bytes;
+  }
+
+  /// Of the outputs of all devices, on one: as many launches, which read as many times the bytes.
+  Cost of_all(Cost one) const {
+    one.device = one.device * devices_;
+    return one;
   }
 
   void on_root(TaskKind kind, const std::string& name, const Cost& cost,

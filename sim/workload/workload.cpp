@@ -22,13 +22,16 @@ std::vector<std::uint32_t> backward_order(const Profile& profile) {
   return order;
 }
 
+bool counts_batches(const Layer& layer) {
+  return layer.buffers > Bytes{} && layer.kind.ends_with("norm");
+}
+
 BufferBytes buffer_bytes(const Profile& profile) {
   constexpr Bytes kCounter{8};
   BufferBytes total;
   for (const Layer& layer : profile.layers) {
-    if (layer.buffers == Bytes{}) continue;
     total.floats += layer.buffers;
-    if (layer.kind == "norm") total.counters += kCounter;
+    if (counts_batches(layer)) total.counters += kCounter;
   }
   return total;
 }

@@ -52,6 +52,9 @@ enum class Phase : std::uint8_t { first, steady };
 /// One layer's part of backward, and one gradient in the order in which they get ready.
 std::vector<std::uint32_t> backward_order(const Profile& profile);
 
+/// Whether the layer counts the batches that it has normalised, which DDP broadcasts as well.
+bool counts_batches(const Layer& layer);
+
 /// Floating-point buffers, and the batch counters that lie beside them (an int64 per layer).
 struct BufferBytes {
   Bytes floats, counters;

@@ -3,8 +3,8 @@
 
 pytorch_ddp.py --workers 4 --models resnet18_cifar,resnet50 --batches 32,128 [--repeats 1] [-o FILE]
 
-One process per GPU, NCCL, fp32 with PyTorch's defaults (convolutions may use TF32) and cuDNN's search for the
-fastest convolution, as in the runner; synthetic samples on the device; the runner's optimizer (SGD, momentum
+One process per GPU, NCCL, TF32 in convolutions and matrix products (as the runner with --precision tf32) and cuDNN's
+search for the fastest convolution, as in the runner; synthetic samples on the device; the runner's optimizer (SGD, momentum
 0.9, weight decay 5e-4). Prints, and writes as JSON, the median step in milliseconds: `step`
 synchronises after every step, `none` only around a block of steps.
 """
@@ -118,6 +118,7 @@ def work(rank, options, results):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(options.port))
     torch.cuda.set_device(rank)
     torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
     dist.init_process_group("nccl", rank=rank, world_size=options.workers)
     for name in options.models:
         for batch in options.batches:

@@ -19,7 +19,7 @@ runner() {
   for ((rank = 0; rank < gpus; rank++)); do
     RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=$gpus LOCAL_WORLD_SIZE=$gpus MASTER_ADDR=127.0.0.1 MASTER_PORT=295$((40 + turn)) \
       LD_LIBRARY_PATH=$libraries timeout --kill-after=5 120 "$binary" --device cuda --strategies ddp \
-      --models vgg11,resnet18_cifar,resnet50 --batches 32,128 --repeats 1 --block 300 --silence 60 \
+      --models vgg11,resnet18_cifar,resnet50 --batches 32,128 --precision tf32 --repeats 1 --block 300 --silence 60 \
       -o "$out/turn$turn" >"$out/turn$turn-rank$rank.log" 2>&1 &
     pids+=($!)
   done

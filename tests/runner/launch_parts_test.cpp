@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "runner/measure/out_of_memory.h"
 #include "tests/catch.h"
 
 namespace lockstep::runner {
@@ -67,6 +68,49 @@ TEST_CASE("the parts of a visit become one measurement and one run per configura
   }
   // Eight times: 1 ms four times, 2 ms four times; the fifth smallest is 2 ms.
   CHECK(reference_of(measurement, runs) == Time::milliseconds(2));
+}
+
+TEST_CASE("a run that did not fit is kept, unless it fitted in another repeat") {
+  const auto folder = std::filesystem::temp_directory_path() / "lockstep_launch_parts_memory_test";
+  std::filesystem::remove_all(folder);
+  const Time step = Time::milliseconds(1);
+  Run never = run_of(1, 0, 0, step, false);
+  never.batch_per_worker = 2048;
+  never.repeats.clear();
+  never.ranks.clear();
+  never = out_of_memory(std::move(never), 0);
+  Run later = never;
+  later.batch_per_worker = 512;
+  Run fits = run_of(1, 1, 0, step, false);
+  fits.batch_per_worker = 512;
+  write_part(folder.string(), {1, 0, 0}, {}, {never, later});
+  write_part(folder.string(), {1, 1, 0}, {}, {never, fits});
+  write_part(folder.string(), {1, 2, 0}, {}, {never, later});
+  Measurement measurement;
+  std::vector<Run> runs;
+  for (int process = 0; process < 3; ++process) {
+    merge_launch(folder.string(), 1, process, measurement, runs);
+  }
+  std::filesystem::remove_all(folder);
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0] == never);
+  CHECK_FALSE(runs[1].failure);
+  CHECK(runs[1].repeats.size() == 1);
+  CHECK(runs[1].ranks.size() == 1);
+}
+
+TEST_CASE("runs of two precisions are two runs") {
+  const auto folder = std::filesystem::temp_directory_path() / "lockstep_launch_parts_bf16_test";
+  std::filesystem::remove_all(folder);
+  Run exact = run_of(1, 0, 0, Time::milliseconds(2), false);
+  Run rounded = run_of(1, 0, 0, Time::milliseconds(1), false);
+  rounded.precision = "bf16";
+  write_part(folder.string(), {1, 0, 0}, {}, {exact, rounded});
+  Measurement measurement;
+  std::vector<Run> runs;
+  merge_launch(folder.string(), 1, 0, measurement, runs);
+  std::filesystem::remove_all(folder);
+  CHECK(runs == std::vector<Run>{exact, rounded});
 }
 
 }  // namespace

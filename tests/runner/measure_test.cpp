@@ -49,6 +49,11 @@ TEST_CASE("Bad flags are one line and exit code 2") {
         {"--bucket-cap", "25"},
         {"--first-bucket-cap", "0MiB"},
         {"--no-batchnorm", "--model", "vgg11"},
+        {"--dropout", "--model", "vgg11"},
+        {"--precision", "tf32"},
+        {"--precision", "fp8"},
+        {"--batches", "auto"},
+        {"--batches", "16,auto", "--device", "cuda"},
         {"--collectives", "--workers", "1"},
         {"--straggler", "rank=2,factor=2", "--workers", "2"},
         {"--straggler", "rank=1"},
@@ -112,6 +117,59 @@ TEST_CASE("Two workers measure, train alike, and leave records") {
     CHECK(rank.buckets[0].bytes == Bytes{114'186 * 4});
     CHECK(rank.buckets[0].ready <= rank.buckets[0].launch);
     CHECK(rank.buckets[0].launch < rank.buckets[0].done);
+  }
+}
+
+TEST_CASE("A network with tied weights and dropout is measured in bf16, and checked without both") {
+  const TemporaryFolder folder;
+  Process process(folder, {"--model",
+                           "small_gpt",
+                           "--dropout",
+                           "--batch",
+                           "2",
+                           "--workers",
+                           "2",
+                           "--steps",
+                           "2",
+                           "--repeats",
+                           "1",
+                           "--precision",
+                           "bf16",
+                           "--seed",
+                           "3",
+                           "--strategies",
+                           "single,all_reduce,gather_scatter,ddp",
+                           "--bucket-cap",
+                           "100KiB",
+                           "--first-bucket-cap",
+                           "100KiB",
+                           "-o",
+                           folder.file("out")});
+  INFO(process.errors());
+  REQUIRE(process.exit_code() == 0);
+  constexpr std::int64_t kWords = 1000 * 64 * 4;    // bytes of the tied weight
+  constexpr std::int64_t kGradients = 168'192 * 4;  // of all parameters
+  const Measurement measurement = read_measurement(folder.file("out/measurement.json"));
+  REQUIRE(measurement.profiles.size() == 3);
+  for (const ProfileSample& sample : measurement.profiles) {
+    CHECK(sample.profile.model == "small_gpt_dropout");
+    CHECK(sample.profile.precision == "bf16");
+    CHECK(parameter_bytes(sample.profile) == Bytes{kGradients});
+  }
+  for (const Run& run : read_runs(folder.file("out/runs.json"))) {
+    INFO(run.id);
+    CHECK(run.precision == "bf16");
+    CHECK_THAT(run.id, Contains("-bf16-n"));
+    if (run.workers == 1) continue;
+    REQUIRE(run.parity);
+    CHECK(run.parity->relative_l2 <= 1e-4);
+    Bytes sum;
+    for (const BucketTimes& bucket : run.ranks.at(0).buckets) sum += bucket.bytes;
+    CHECK(sum == Bytes{kGradients});
+    const auto& buckets = run.ranks.at(0).buckets;
+    // DDP: as they get ready, the tied weight last. One by one: in the order of the parameters.
+    const Bytes words = run.strategy.kind == "ddp" ? buckets.back().bytes : buckets.front().bytes;
+    CHECK(words >= Bytes{kWords});
   }
 }
 

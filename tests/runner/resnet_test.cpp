@@ -1,26 +1,12 @@
-#include <ATen/core/grad_mode.h>
-#include <c10/core/Device.h>
-
-#include <map>
-
-#include "runner/data/loader.h"
-#include "runner/measure/profile.h"
 #include "runner/models/zoo.h"
 #include "sim/core/error.h"
 #include "tests/catch.h"
+#include "tests/runner/outputs.h"
 
 namespace lockstep::runner {
 namespace {
 
-/// Floats that each layer puts out for one sample, by its name.
-std::map<std::string, std::int64_t> outputs(Model& model) {
-  HostRecorder recorder;
-  const Batch batch = random_batch(model, 1, 1, c10::kCPU);
-  model.loss(batch.input, batch.target, &recorder);
-  std::map<std::string, std::int64_t> floats;
-  for (const ModelLayer& layer : model.layers()) floats[layer.name] = layer.output_bytes / 4;
-  return floats;
-}
+using testing::outputs;
 
 TEST_CASE("ResNet-50 is torchvision's") {
   Model model = make_model("resnet50", c10::kCPU, 1);

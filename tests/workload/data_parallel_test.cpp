@@ -62,69 +62,69 @@ Time whole(const Breakdown& step) {
 TEST_CASE("data_parallel on two GPUs: nothing that is exchanged is hidden", "[data_parallel]") {
   // Main thread: scatter 4, copy 9, broadcast 13, a 23, b 33, gather 37, loss 41 and 45, scatter
   // 49, b' 59, a' 69, copies 79, reduce 83, optimizer 93, then it waits for device 0. Device 0:
-  // scatter 4-16, copy 16-56, broadcast 56-116, a and b -316, gather -330, loss -336 and -344,
-  // scatter -356, b' and a' -756, copy -796, reduce -876, optimizer -926.
+  // scatter 4-16, copy 16-56, broadcast 56-116, a and b -316, gather -330, loss of both -342
+  // and -358, scatter -370, b' and a' -770, copy -810, reduce -890, optimizer -940.
   const TaskGraph graph = compile(gpu_workload(2), Phase::steady);
   const EngineResult result = run_steps(graph);
-  CHECK(result.step_end[0] == std::vector<Time>{us(926), us(1852), us(2778)});
-  CHECK(result.step_end[1] == std::vector<Time>{us(876), us(1802), us(2728)});
+  CHECK(result.step_end[0] == std::vector<Time>{us(940), us(1880), us(2820)});
+  CHECK(result.step_end[1] == std::vector<Time>{us(890), us(1830), us(2770)});
 
   const Breakdown root = break_down(graph, result, 0)[1].breakdown;
-  CHECK(root.compute == us(40 + 200 + 14 + 400 + 40 + 50));
+  CHECK(root.compute == us(40 + 200 + 28 + 400 + 40 + 50));
   CHECK(root.host == us(9));  // the copy is issued while the scatter is under way
   CHECK(root.exposed == us(12 + 60 + 14 + 12 + 80 - 5));
   CHECK(root.waiting + root.input + root.idle + root.hidden == Time{});
-  CHECK(whole(root) == us(926));
+  CHECK(whole(root) == us(940));
   CHECK(break_down(graph, result, 0)[2].host_busy == us(93));
 
-  // The other thread waits for the main thread's calls: it has launched the scatter at 880, which
-  // begins at 930; the broadcast waits for device 0's copy, the scatter for its loss.
+  // The other thread waits for the main thread's calls: it has launched the scatter at 894, which
+  // begins at 944; the broadcast waits for device 0's copy, the scatter for its loss.
   const Breakdown other = break_down(graph, result, 1)[1].breakdown;
   CHECK(other.compute == us(200 + 400 + 40));
-  CHECK(other.waiting == us(31 + 40 + 14));
-  CHECK(whole(other) == us(926));
+  CHECK(other.waiting == us(31 + 40 + 28));
+  CHECK(whole(other) == us(940));
   CHECK(break_down(graph, result, 1)[2].host_busy == us(93));
 
   const std::vector<BucketTimes> buckets = bucket_times(graph, result, 0);
   REQUIRE(buckets.size() == 1);
   CHECK(buckets[0].bytes == Bytes{8 << 20});
-  CHECK(buckets[0].ready == us(756));
-  CHECK(buckets[0].launch == us(796));
-  CHECK(buckets[0].done == us(876));
+  CHECK(buckets[0].ready == us(770));
+  CHECK(buckets[0].launch == us(810));
+  CHECK(buckets[0].done == us(890));
 }
 
 TEST_CASE("data_parallel on three GPUs launches each exchange three times", "[data_parallel]") {
-  // The first scatter is launched at 6, all else as with two: device-bound.
+  // The first scatter is launched at 6, the loss is of three: device-bound.
   const TaskGraph graph = compile(gpu_workload(3), Phase::steady);
   const EngineResult result = run_steps(graph);
-  CHECK(result.step_end[0] == std::vector<Time>{us(928), us(1856), us(2784)});
-  CHECK(result.step_end[2] == std::vector<Time>{us(878), us(1806), us(2734)});
+  CHECK(result.step_end[0] == std::vector<Time>{us(956), us(1912), us(2868)});
+  CHECK(result.step_end[2] == std::vector<Time>{us(906), us(1862), us(2818)});
   // Scatter 6, copy 11, broadcast 17, a 27, b 37, gather 43, loss 51, scatter 57, b' and a' 77,
   // copies 92, reduce 98, optimizer 108.
   CHECK(break_down(graph, result, 0)[1].host_busy == us(108));
   for (std::uint32_t worker = 0; worker < 3; ++worker) {
-    CHECK(whole(break_down(graph, result, worker)[1].breakdown) == us(928));
+    CHECK(whole(break_down(graph, result, worker)[1].breakdown) == us(956));
   }
 }
 
 TEST_CASE("free-running, the main thread goes on to the next step", "[data_parallel]") {
-  // 93 us of the host, 922 of the device from the second step on: it never waits for a launch.
+  // 93 us of the host, 936 of the device from the second step on: it never waits for a launch.
   Workload workload = gpu_workload(2);
   workload.sync = Sync::none;
   const EngineResult result = run_steps(compile(workload, Phase::steady));
-  CHECK(result.step_end[0] == std::vector<Time>{us(926), us(1848), us(2770)});
+  CHECK(result.step_end[0] == std::vector<Time>{us(940), us(1876), us(2812)});
 }
 
 TEST_CASE("Python's lock makes the threads take turns in forward only", "[data_parallel]") {
   // A host that needs 300 us for a layer's forward: a 13-313, b -613; device 0 ends b at 713, and
-  // from there as above: 14 + 6 + 8 + 12 + 400 + 40 + 80 + 50.
+  // from there as above: 14 + 12 + 16 + 12 + 400 + 40 + 80 + 50.
   Profile profile = with_loss();
   profile.layers[0].forward.host = profile.layers[1].forward.host = us(300);
   Workload workload = gpu_workload(2, profile);
-  CHECK(run_steps(compile(workload, Phase::steady)).step_end[0][0] == us(713 + 610));
+  CHECK(run_steps(compile(workload, Phase::steady)).step_end[0][0] == us(713 + 624));
   // Two threads that take turns need 600 us each for a layer.
   workload.strategy.gil = true;
-  CHECK(run_steps(compile(workload, Phase::steady)).step_end[0][0] == us(1313 + 610));
+  CHECK(run_steps(compile(workload, Phase::steady)).step_end[0][0] == us(1313 + 624));
 }
 
 TEST_CASE("parameters and gradients travel in chunks by two rules", "[data_parallel]") {
@@ -157,7 +157,7 @@ TEST_CASE("the loader's batch comes from the host, not from device 0", "[data_pa
   const TaskGraph graph = compile(workload, Phase::steady);
   CHECK(graph.collectives.front().kind == CollectiveKind::broadcast);
   // Copied at 12, where the scatter, which had to be launched, ended at 16.
-  CHECK(run_steps(graph).step_end[0][0] == us(922));
+  CHECK(run_steps(graph).step_end[0][0] == us(936));
 }
 
 TEST_CASE("one GPU stands for all that only follow", "[data_parallel]") {
@@ -173,11 +173,11 @@ TEST_CASE("one GPU stands for all that only follow", "[data_parallel]") {
 
 TEST_CASE("a slow GPU holds up the gather and the reduction", "[data_parallel]") {
   // Device 1 takes 1.5 times as long: a and b end at 116 + 300, the scatter of output gradients at
-  // 416 + 14 + 14 + 12 = 456, backward and copy take 660: 1116; reduce 1196, optimizer 1246.
+  // 416 + 14 + 28 + 12 = 470, backward and copy take 660: 1130; reduce 1210, optimizer 1260.
   const TaskGraph graph = compile(gpu_workload(2), Phase::steady);
   const EngineResult result = run_steps(graph, {{}, {.host = {}, .device = Factor::of(1.5)}});
-  CHECK(result.step_end[0][0] == us(1246));
-  CHECK(result.step_end[1][0] == us(1196));
+  CHECK(result.step_end[0][0] == us(1260));
+  CHECK(result.step_end[1][0] == us(1210));
 }
 
 }  // namespace

@@ -110,6 +110,7 @@ void CudaDevice::clear_stamps() {
 
 std::unique_ptr<Graph> CudaDevice::capture(const std::function<void()>& step) {
   synchronize();
+  release_memory();  // a graph has memory of its own, and a capture cannot take what is kept
   return std::make_unique<CudaGraph>(step);
 }
 
@@ -128,6 +129,10 @@ std::int64_t CudaDevice::take_peak_bytes() {
   const std::int64_t peak = allocated(index_).peak;
   c10::cuda::CUDACachingAllocator::resetPeakStats(static_cast<c10::DeviceIndex>(index_));
   return peak;
+}
+
+void CudaDevice::release_memory() {
+  c10::cuda::CUDACachingAllocator::emptyCache();
 }
 
 std::int64_t CudaDevice::allocated_bytes() const {

@@ -46,6 +46,8 @@ class CudaDevice : public Device {
   std::int64_t take_peak_bytes() override;
   /// Memory in use now, by everything in this process.
   std::int64_t allocated_bytes() const;
+  /// Gives memory that is kept for later steps, or was a graph's that is gone, back to the GPU.
+  void release_memory();
 
   /// Stamps cost the device about a microsecond each, so they are taken only while this is on. Off
   /// at first; while off, stamp() returns 0 and moment() is 0.

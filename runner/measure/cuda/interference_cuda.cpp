@@ -29,11 +29,12 @@ struct ComputeWork {
 
 /// A 3x3 convolution in the middle of a ResNet at batch 64, and a batch normalisation as large as
 /// its first ones.
-std::vector<ComputeWork> computations() {
+std::vector<ComputeWork> computations(Precision precision) {
   const auto options = at::device(at::kCUDA).dtype(at::kFloat);
-  const at::Tensor image = at::randn({64, 128, 28, 28}, options);
-  const at::Tensor weight = at::randn({128, 128, 3, 3}, options);
-  const at::Tensor wide = at::randn({64, 256, 56, 56}, options);
+  const auto values = options.dtype(precision == Precision::bf16 ? at::kBFloat16 : at::kFloat);
+  const at::Tensor image = at::randn({64, 128, 28, 28}, values);
+  const at::Tensor weight = at::randn({128, 128, 3, 3}, values);
+  const at::Tensor wide = at::randn({64, 256, 56, 56}, values);
   const at::Tensor scale = at::ones({256}, options), shift = at::zeros({256}, options);
   const at::Tensor mean = at::zeros({256}, options), variance = at::ones({256}, options);
   return {
@@ -152,11 +153,11 @@ class InterferenceBench {
 }  // namespace
 
 std::vector<InterferenceSample> measure_interference_cuda(NcclCommunicator& communicator,
-                                                          CudaDevice& device) {
+                                                          CudaDevice& device, Precision precision) {
   const c10::InferenceMode inference;
   InterferenceBench bench(communicator, device);
   std::vector<InterferenceSample> samples;
-  for (const ComputeWork& compute : computations()) {
+  for (const ComputeWork& compute : computations(precision)) {
     for (InterferenceSample& sample : bench.measure(compute)) samples.push_back(std::move(sample));
   }
   return samples;

@@ -60,9 +60,9 @@ ncclResult_t all_to_all(const Exchanged& x, ncclComm_t comm, cudaStream_t stream
 
 ncclResult_t send_recv(const Exchanged& x, ncclComm_t comm, cudaStream_t stream) {
   const int next = (x.rank + 1) % x.ranks, before = (x.rank + x.ranks - 1) % x.ranks;
-  const ncclResult_t status =
-      first_of(ncclGroupStart(), exchange(x.from, next, x.to, before, x.elements, comm, stream));
-  return first_of(status, ncclGroupEnd());
+  const ncclResult_t begun = ncclGroupStart();
+  const ncclResult_t status = exchange(x.from, next, x.to, before, x.elements, comm, stream);
+  return first_of(begun, first_of(status, ncclGroupEnd()));
 }
 
 struct OtherCollective {
@@ -121,6 +121,7 @@ std::vector<CollectiveTable> measure_other_collectives_cuda(const GpuWorker& wor
   const OtherTimer time(communicator, sizes.calibrated.back());
   std::vector<CollectiveTable> tables;
   for (const OtherCollective& collective : kOthers) {
+    worker.beat();
     CollectiveTable& table = tables.emplace_back(empty_table(communicator, collective.name));
     for (const Bytes size : sizes.calibrated) table.points.push_back(time(collective, size));
     for (const Bytes size : sizes.held_out) table.held_out.push_back(time(collective, size));

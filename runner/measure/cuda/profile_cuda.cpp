@@ -1,5 +1,6 @@
 #include "runner/measure/cuda/profile_cuda.h"
 
+#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "runner/measure/cuda/timing.h"
 #include "runner/measure/layer_costs.h"
 #include "runner/measure/mark_log.h"
+#include "runner/measure/out_of_memory.h"
 #include "runner/measure/statistics.h"
 #include "runner/measure/train.h"
 #include "runner/models/zoo.h"
@@ -33,19 +35,21 @@ constexpr int kHeldSteps = 5;      ///< steps queued behind a held stream
 constexpr int kProfiledSteps = 6;  ///< under CUPTI; the first is left out
 constexpr int kQueueMargin = 64;   ///< launches of a step that are no kernels: events, copies
 constexpr int kSmallestQueue = 1024;
+constexpr Bytes kSpare{256 * kMiB.count};  ///< of memory, for what a run takes in passing
 
 }  // namespace
 
 struct ProfileCuda::State {
-  State(const std::string& name, int size, std::uint64_t seed, const GpuWorker& at,
-        Time time_budget)
+  State(const std::string& name, int size, Precision arithmetic, std::uint64_t seed,
+        const GpuWorker& at, Time time_budget)
       : worker(at),
         held_by_others{at.device.allocated_bytes()},
         budget(time_budget),
         batch_size(size),
+        precision(arithmetic),
         model(make_model(name, at.device.torch(), seed)),
         strategy(make_single(model)),
-        trainer(model, *strategy),
+        trainer(model, *strategy, {}, nullptr, arithmetic),
         batch(random_batch(model, size, seed, at.device.torch())) {}
 
   void step(Recorder* recorder = nullptr) { trainer.step(batch, recorder); }
@@ -54,46 +58,68 @@ struct ProfileCuda::State {
   Bytes held_by_others;  ///< memory, before this model was made
   Time budget;
   int batch_size;
+  Precision precision;
   Model model;
   std::unique_ptr<Strategy> strategy;
   Trainer trainer;
   Batch batch;
-  std::unique_ptr<Graph> graph;         ///< timed: captured like that of a run
-  std::unique_ptr<Graph> marked_graph;  ///< profiled: the same kernels, in other memory
-  std::vector<int> ready_order;         ///< by parameter
+  std::vector<int> ready_order;  ///< by parameter
 
   SpeedIndex speed_index;
-  std::vector<Time> eager_steps, graph_steps;  ///< synchronised
-  std::vector<Stretch> layout;                 ///< of the marked graph: counts of device work
+  std::vector<Time> eager_steps, graph_steps;  ///< synchronised; the latter where a graph fits
   LayerTimes host;                             ///< by stretch
   Time issue;                                  ///< of an unmarked step
   Time ddp_host;                               ///< what DDP adds to it, without communication
   Time held_step;                              ///< device time of an eager step, back to back
   Time round_trip;                             ///< of the host's waiting for the device
   Time replay;                                 ///< of the graph, replays back to back
-  Time marked_replay;                          ///< the same of the marked graph
   Bytes peak;
 
+  Bytes bytes_of_run() const;
   void find_ready_order();
   void mark_host();
   void time_ddp();
   Time median_issue(Trainer& of);
   void time_held();
-  void capture();
+  void time_graph();
+  std::vector<Time> time_replays(Sync sync, Graph& graph) const;
+  std::unique_ptr<Graph> capture_marked(std::vector<Stretch>& layout);
   LayerTimes profile_eager();
   LayerTimes profile_graph(const LayerTimes& eager);
   Profile describe() const;
 };
 
-ProfileCuda::ProfileCuda(const std::string& model, int batch, std::uint64_t seed,
-                         const GpuWorker& worker, Time budget)
-    : state_(std::make_unique<State>(model, batch, seed, worker, budget)) {
+ProfileCuda::ProfileCuda(const std::string& model, int batch, Precision precision,
+                         std::uint64_t seed, const GpuWorker& worker, Time budget)
+    : state_(std::make_unique<State>(model, batch, precision, seed, worker, budget)) {
   for (int i = 0; i < kWarmupSteps; ++i) state_->step();
-  state_->worker.synchronize();
+  state_->worker.device.synchronize();
+  state_->worker.beat();
   state_->find_ready_order();
 }
 
 ProfileCuda::~ProfileCuda() = default;
+
+/// Parameters, momenta and buckets; the gradients of a step are there already. What rank 0 gathers
+/// of the largest one and adds up.
+Bytes ProfileCuda::State::bytes_of_run() const {
+  std::size_t all = 0, largest = 0;
+  for (const at::Tensor& parameter : model.parameters()) {
+    all += parameter.nbytes();
+    largest = std::max(largest, parameter.nbytes());
+  }
+  const auto workers = static_cast<std::size_t>(worker.size());
+  const std::size_t gathered = workers > 1 ? (workers + 1) * largest : 0;
+  return kSpare + Bytes{static_cast<std::int64_t>(3 * all + gathered + batch.input.nbytes())};
+}
+
+void ProfileCuda::rehearse_run() {
+  const CudaDevice& device = state_->worker.device;
+  const at::Tensor taken =
+      at::empty({state_->bytes_of_run().count}, at::TensorOptions(device.torch()).dtype(at::kByte));
+  state_->step();
+  state_->worker.device.synchronize();
+}
 
 void ProfileCuda::State::find_ready_order() {
   ready_order.assign(model.parameters().size(), 0);
@@ -102,7 +128,7 @@ void ProfileCuda::State::find_ready_order() {
     ready_order[static_cast<std::size_t>(parameter)] = ready++;
   });
   step();
-  worker.synchronize();
+  worker.device.synchronize();
 }
 
 /// Host time between marks, the device waiting for the host at the start of each step: it has at
@@ -137,7 +163,7 @@ void ProfileCuda::State::time_ddp() {
   std::vector<Time> differences;
   for (int i = 0; i < kDdpBlocks; ++i) {
     const Time without = median_issue(trainer);
-    Trainer with(model, *bucketed);  // hooks as long as it lives
+    Trainer with(model, *bucketed, {}, nullptr, precision);  // hooks as long as it lives
     differences.push_back(median_issue(with) - without);
   }
   // Zero would be: not measured.
@@ -173,21 +199,16 @@ void ProfileCuda::State::time_held() {
   held_step = std::ranges::min(samples);
 }
 
-void ProfileCuda::State::capture() {
-  worker.synchronize();
-  graph = worker.device.capture([this] { step(); });
-  marked_graph = worker.device.capture([this] {
+/// The same kernels as those of an unmarked graph. `layout`: how many pieces of device work each
+/// stretch captured.
+std::unique_ptr<Graph> ProfileCuda::State::capture_marked(std::vector<Stretch>& layout) {
+  return worker.device.capture([&] {
     GraphMarks nodes(worker.device.stream().stream());
     std::int64_t total = 0;
     MarkLog log([&] { return total += nodes.new_work(); });
     step(&log);
     layout = log.stretches();
   });
-  for (int i = 0; i < 3; ++i) {
-    graph->replay();
-    marked_graph->replay();
-  }
-  worker.synchronize();
 }
 
 void ProfileCuda::sample_steps() {
@@ -210,14 +231,26 @@ void ProfileCuda::measure_undisturbed() {
   state.time_ddp();
   state.time_held();
   state.round_trip = measure_round_trip();
-  state.capture();
-  const auto replay = [&] { state.graph->replay(); };
-  const int replays = steps_for(worker, state.budget, 10, 200, replay);
-  state.graph_steps = time_steps(worker, Sync::step, replays, replay);
-  state.replay = median_time(time_steps(worker, Sync::none, replays, replay));
-  const auto marked = [&] { state.marked_graph->replay(); };
-  state.marked_replay = median_time(time_steps(worker, Sync::none, replays, marked));
+  state.time_graph();
   state.speed_index.after = reference_kernel_cuda();
+}
+
+std::vector<Time> ProfileCuda::State::time_replays(Sync sync, Graph& graph) const {
+  const auto one = [&graph] { graph.replay(); };
+  return time_steps(worker, sync, steps_for(worker, budget, 10, 200, one), one);
+}
+
+/// A graph takes as much memory as a step beside it: only one is there at a time, and no longer
+/// than it is needed.
+void ProfileCuda::State::time_graph() {
+  std::unique_ptr<Graph> graph;
+  const bool fits = fits_in_memory([&] { graph = worker.device.capture([this] { step(); }); });
+  if (!worker.first_without_room(fits)) {
+    graph_steps = time_replays(Sync::step, *graph);
+    replay = median_time(time_replays(Sync::none, *graph));
+  }
+  graph.reset();
+  worker.device.release_memory();
 }
 
 LayerTimes ProfileCuda::State::profile_eager() {
@@ -237,11 +270,16 @@ LayerTimes ProfileCuda::State::profile_eager() {
   return samples.median();
 }
 
+/// Times of the kernels of a marked graph, as long together as those of the timed one: where the
+/// same kernels find their data (caches, pages) moves a replay by some percent.
 LayerTimes ProfileCuda::State::profile_graph(const LayerTimes& eager) {
+  std::vector<Stretch> layout;
+  const std::unique_ptr<Graph> graph = capture_marked(layout);
+  const Time marked_replay = median_time(time_replays(Sync::none, *graph));
   CuptiRecorder recorder;
   recorder.start();
   for (int i = 0; i < kProfiledSteps; ++i) {
-    marked_graph->replay();
+    graph->replay();
     worker.synchronize();
   }
   const std::vector<DeviceWork> work = recorder.stop();
@@ -249,18 +287,23 @@ LayerTimes ProfileCuda::State::profile_graph(const LayerTimes& eager) {
   const auto replays = by_replay(work, kProfiledSteps, expected);
   StretchSamples samples;
   for (std::size_t i = 1; i < replays.size(); ++i) samples.add(work_in_order(layout, replays[i]));
-  if (!samples.empty()) return samples.median();
-  fmt::print(stderr,
-             "lockstep-measure: {} at {}: {} replays ran {} kernels, the graph holds {}; the eager "
-             "kernels' times are taken instead\n",
-             model.name(), batch_size, kProfiledSteps, work.size(), expected);
-  return eager;
+  if (samples.empty()) {
+    fmt::print(stderr,
+               "lockstep-measure: {} at {}: {} replays ran {} kernels, the graph holds {}; the "
+               "eager kernels' times are taken instead\n",
+               model.name(), batch_size, kProfiledSteps, work.size(), expected);
+  }
+  LayerTimes times = samples.empty() ? eager : samples.median();
+  scale_to(times, Time::from_seconds(total_of(times).seconds() * replay.seconds() /
+                                     marked_replay.seconds()));
+  return times;
 }
 
 Profile ProfileCuda::State::describe() const {
   Profile profile;
   profile.model = model.name();
   profile.batch = batch_size;
+  profile.precision = to_string(precision);
   profile.device = worker.device.name();
   profile.input_bytes = {static_cast<std::int64_t>(batch.input.nbytes() + batch.target.nbytes())};
   profile.peak = peak;
@@ -290,11 +333,6 @@ std::vector<ProfileSample> ProfileCuda::finish(int process, int beside) {
   state.worker.barrier();
   const LayerTimes eager_work = state.profile_eager();
   state.worker.barrier();
-  LayerTimes graph_work = state.profile_graph(eager_work);
-  // Where the same kernels find their data (caches, pages) moves a replay by some percent.
-  scale_to(graph_work, Time::from_seconds(total_of(graph_work).seconds() * state.replay.seconds() /
-                                          state.marked_replay.seconds()));
-
   const auto sample = [&](bool graph) {
     ProfileSample made;
     made.process = process;
@@ -307,17 +345,22 @@ std::vector<ProfileSample> ProfileCuda::finish(int process, int beside) {
     made.profile.step = median_time(made.steps);
     return made;
   };
-  std::vector<ProfileSample> samples{sample(false), sample(true)};
-
+  const bool has_graph = !state.graph_steps.empty();
   // Behind a launch queue that is full the held step is not back to back; a replay always is.
-  const bool fits = launches_of(eager_work) + kQueueMargin < kSmallestQueue;
+  const bool fits = launches_of(eager_work) + kQueueMargin < kSmallestQueue || !has_graph;
   const Time eager_gap = gap_of(fits ? state.held_step : state.replay, eager_work);
+  std::vector<ProfileSample> samples{sample(false)};
   fill_costs(samples[0].profile, eager_work, state.host, eager_gap);
   samples[0].profile.step_overhead.host += state.round_trip;
   samples[0].ddp_host = state.ddp_host;
-  fill_costs(samples[1].profile, graph_work, {}, gap_of(state.replay, graph_work));
+  if (!has_graph) return samples;
+
+  const LayerTimes graph_work = state.profile_graph(eager_work);
+  samples.push_back(sample(true));
+  Profile& graph = samples[1].profile;
+  fill_costs(graph, graph_work, {}, gap_of(state.replay, graph_work));
   // What a synchronised step takes beyond its device time: launching the graph, waking the host.
-  samples[1].profile.step_overhead.host = std::max(Time(), samples[1].profile.step - state.replay);
+  graph.step_overhead.host = std::max(Time(), graph.step - state.replay);
   return samples;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runner/measure/cuda/step_timing.h"
+#include "runner/measure/precision.h"
 #include "sim/records/measurement.h"
 
 namespace lockstep::runner {
@@ -18,18 +19,23 @@ namespace lockstep::runner {
 /// taken without the profiler.
 class ProfileCuda {
  public:
-  /// Builds the model and trains it until nothing is left to be chosen.
-  ProfileCuda(const std::string& model, int batch, std::uint64_t seed, const GpuWorker& worker,
-              Time budget);
+  /// Builds the model and trains it until nothing is left to be chosen. Calls no other worker.
+  ProfileCuda(const std::string& model, int batch, Precision precision, std::uint64_t seed,
+              const GpuWorker& worker, Time budget);
   ~ProfileCuda();
 
+  /// Trains a step while as much memory is taken as a run of the model beside this profile takes
+  /// with any strategy, so that it is here that memory does not suffice, and not within a
+  /// collective for which the others would wait. Calls no other worker.
+  void rehearse_run();
   /// Times some synchronised eager steps. Hosts drift within seconds: called before and after each
   /// run of this model, it sees the hosts that the runs see. Workers call it together.
   void sample_steps();
   /// Call this, after sample_steps, for every profile of the process before the first finish():
   /// once CUPTI has been on, the host may stay slower. Workers call both together.
   void measure_undisturbed();
-  /// The eager and the graph profile. `beside`: workers that measure at the same time.
+  /// The eager and the graph profile, the latter where memory sufficed for a graph on every worker.
+  /// `beside`: workers that measure at the same time.
   std::vector<ProfileSample> finish(int process, int beside);
 
  private:

@@ -4,6 +4,7 @@
 
 #include "runner/data/loader.h"
 #include "runner/measure/cuda/timing.h"
+#include "runner/measure/out_of_memory.h"
 #include "runner/measure/statistics.h"
 #include "runner/measure/train.h"
 #include "runner/models/zoo.h"
@@ -66,12 +67,13 @@ class Training {
             options.devices != nullptr
                 ? make_data_parallel(model_, *options.devices, worker.device)
                 : make_strategy(options.strategy, model_, worker.communicator, worker.device)),
-        trainer_(model_, *strategy_),
+        trainer_(model_, *strategy_, {}, nullptr, options.precision),
         batch_(
             random_batch(model_, options.batch * devices(), options.seed, worker.device.torch())) {
     LOCKSTEP_ASSERT(devices() == 1 || !options.graph, "several threads are no graph");
     for (int i = 0; i < kWarmup; ++i) step();
     worker_.synchronize();
+    worker_.beat();
   }
 
   std::vector<Run> measure() {
@@ -81,12 +83,7 @@ class Training {
       for (const Sync sync : options_.syncs) runs.push_back(time(sync, false, eager));
       add_stamps(runs);
     }
-    if (options_.graph) {
-      const std::unique_ptr<Graph> graph = worker_.device.capture(eager);
-      const auto replay = [&graph] { graph->replay(); };
-      for (const Sync sync : options_.syncs) runs.push_back(time(sync, true, replay));
-      worker_.synchronize();
-    }
+    if (options_.graph) measure_graph(runs);
     return runs;
   }
 
@@ -94,13 +91,38 @@ class Training {
   int devices() const { return options_.devices != nullptr ? options_.devices->count() : 1; }
   void step(Recorder* recorder = nullptr) { trainer_.step(batch_, recorder); }
 
+  void measure_graph(std::vector<Run>& runs) {
+    std::unique_ptr<Graph> graph;
+    worker_.device.take_peak_bytes();
+    const bool fits =
+        fits_in_memory([&] { graph = worker_.device.capture([this] { captured_step(); }); });
+    graph_peak_ = Bytes{worker_.device.take_peak_bytes()} - held_by_others_;
+    if (const auto rank = worker_.first_without_room(fits)) {
+      Run run = blank_run_cuda(worker_, options_);
+      run.graph = true;
+      runs.push_back(out_of_memory(std::move(run), *rank));
+    } else {
+      const auto replay = [&graph] { graph->replay(); };
+      for (const Sync sync : options_.syncs) runs.push_back(time(sync, true, replay));
+      worker_.synchronize();
+    }
+    graph.reset();
+    worker_.device.release_memory();  // what comes next takes as much
+  }
+
+  /// One that breaks off leaves no stream behind that still takes part in the capture.
+  void captured_step() {
+    try {
+      step();
+    } catch (...) {
+      if (worker_.communicator != nullptr) worker_.communicator->rejoin();
+      throw;
+    }
+  }
+
   Run time(Sync sync, bool graph, const std::function<void()>& one) {
     constexpr int kFewest = 15, kMost = 400;
-    Run run;
-    run.model = options_.model;
-    run.batch_per_worker = options_.batch;
-    run.workers = worker_.size() * devices();
-    run.strategy = options_.strategy;
+    Run run = blank_run_cuda(worker_, options_);
     run.sync = sync;
     run.graph = graph;
     RunRepeat repeat;
@@ -117,7 +139,7 @@ class Training {
     rank.rank = worker_.rank();
     rank.device = worker_.device.name();
     rank.step = repeat.step.p50;
-    rank.peak = Bytes{worker_.device.take_peak_bytes()} - held_by_others_;
+    rank.peak = graph ? graph_peak_ : Bytes{worker_.device.take_peak_bytes()} - held_by_others_;
     run.repeats.push_back(std::move(repeat));
     run.ranks.push_back(std::move(rank));
     return run;
@@ -168,6 +190,7 @@ class Training {
 
   GpuWorker worker_;
   Bytes held_by_others_;  ///< memory, before this model was made
+  Bytes graph_peak_;      ///< a replay takes the memory that its capture took
   RunOptionsCuda options_;
   Model model_;
   std::unique_ptr<Strategy> strategy_;
@@ -176,6 +199,17 @@ class Training {
 };
 
 }  // namespace
+
+Run blank_run_cuda(const GpuWorker& worker, const RunOptionsCuda& options) {
+  Run run;
+  run.model = options.model;
+  run.batch_per_worker = options.batch;
+  run.workers = worker.size() * (options.devices != nullptr ? options.devices->count() : 1);
+  run.strategy = options.strategy;
+  run.precision = to_string(options.precision);
+  run.sync = Sync::step;
+  return run;
+}
 
 std::vector<Run> measure_runs_cuda(const GpuWorker& worker, const RunOptionsCuda& options) {
   return Training(worker, options).measure();

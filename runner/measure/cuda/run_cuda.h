@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runner/measure/cuda/step_timing.h"
+#include "runner/measure/precision.h"
 #include "runner/strategies/replica_devices.h"
 #include "sim/records/run.h"
 
@@ -14,6 +15,7 @@ namespace lockstep::runner {
 struct RunOptionsCuda {
   std::string model;
   int batch = 0;  ///< per worker
+  Precision precision = Precision::fp32;
   StrategyOptions strategy;
   ReplicaDevices* devices = nullptr;  ///< of data_parallel, in whose runs they are the workers
   Time budget;                        ///< of each timed block
@@ -23,9 +25,14 @@ struct RunOptionsCuda {
   bool eager = true, graph = true;
 };
 
+/// What every run of these options says before it has steps: synchronised, eager.
+Run blank_run_cuda(const GpuWorker& worker, const RunOptionsCuda& options);
+
 /// Trains one configuration eagerly and as a graph, synchronised and free-running: one Run each,
-/// with one repeat and this worker's rank. Every worker calls it. Origin, id and calibration are
-/// left to the caller. Data_parallel is run by one worker alone, and eagerly: `graph` must be off.
+/// with one repeat and this worker's rank. Where memory does not suffice for a graph on some
+/// worker, its run says so, without steps, on all of them. Every worker calls it. Origin, id and
+/// calibration are left to the caller. Data_parallel is run by one worker alone, and eagerly:
+/// `graph` must be off.
 std::vector<Run> measure_runs_cuda(const GpuWorker& worker, const RunOptionsCuda& options);
 
 }  // namespace lockstep::runner

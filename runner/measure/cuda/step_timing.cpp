@@ -6,6 +6,7 @@
 
 #include "runner/measure/clock.h"
 #include "runner/measure/cuda/timing.h"
+#include "runner/measure/gather.h"
 #include "runner/measure/statistics.h"
 
 namespace lockstep::runner {
@@ -30,6 +31,14 @@ Time GpuWorker::agree(Time mine) const {
   communicator->join();
   communicator->synchronize(device.stream());
   return Time::from_seconds(sum.item<double>() / size());
+}
+
+std::optional<int> GpuWorker::first_without_room(bool fitted) const {
+  const auto rows = gather(communicator, {fitted ? 1 : 0}, device.torch());
+  for (std::size_t rank = 0; rank < rows.size(); ++rank) {
+    if (rows[rank].front() == 0) return static_cast<int>(rank);
+  }
+  return std::nullopt;
 }
 
 namespace {
@@ -68,6 +77,7 @@ std::vector<Time> time_free_running(const GpuWorker& worker, int count,
 
 std::vector<Time> time_steps(const GpuWorker& worker, Sync sync, int count,
                              const std::function<void()>& step) {
+  worker.beat();
   worker.barrier();
   return sync == Sync::step ? time_synchronised(worker, count, step)
                             : time_free_running(worker, count, step);
@@ -75,11 +85,13 @@ std::vector<Time> time_steps(const GpuWorker& worker, Sync sync, int count,
 
 int steps_for(const GpuWorker& worker, Time budget, int fewest, int most,
               const std::function<void()>& step) {
-  constexpr int kTrial = 3;
+  constexpr int kTrial = 3, kFewestOfAll = 3;
+  const Time patience = Time::milliseconds(8000);  // who watches wants to hear something
   std::vector<Time> trial = time_steps(worker, Sync::step, kTrial, step);
   const Time one = worker.agree(median_time(trial));
-  return static_cast<int>(
-      std::clamp<std::int64_t>(budget.ps() / std::max<std::int64_t>(one.ps(), 1), fewest, most));
+  const auto within = [&one](Time time) { return time.ps() / std::max<std::int64_t>(one.ps(), 1); };
+  const auto least = std::clamp<std::int64_t>(within(patience), kFewestOfAll, fewest);
+  return static_cast<int>(std::clamp<std::int64_t>(within(budget), least, most));
 }
 
 }  // namespace lockstep::runner

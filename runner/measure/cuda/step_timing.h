@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "runner/communicators/nccl.h"
@@ -13,6 +14,7 @@ namespace lockstep::runner {
 struct GpuWorker {
   CudaDevice& device;
   NcclCommunicator* communicator = nullptr;  ///< null: alone
+  std::function<void()> beat = [] {};        ///< tells who watches that this worker goes on
 
   int rank() const { return communicator ? communicator->rank() : 0; }
   int size() const { return communicator ? communicator->size() : 1; }
@@ -21,6 +23,8 @@ struct GpuWorker {
   void barrier() const;
   /// Mean over the workers, bit by bit the same on all, so that they agree on counts.
   Time agree(Time mine) const;
+  /// Every worker says whether something fitted into its memory; the first rank where it did not.
+  std::optional<int> first_without_room(bool fitted) const;
 };
 
 /// Times of `count` calls of `step`. Sync::step: the host waits for the device after each, and its
@@ -28,7 +32,8 @@ struct GpuWorker {
 std::vector<Time> time_steps(const GpuWorker& worker, Sync sync, int count,
                              const std::function<void()>& step);
 
-/// How many steps fill about `budget`, the same on every worker.
+/// How many steps fill about `budget`, the same on every worker: `fewest` to `most`, but of steps
+/// that take seconds at least three.
 int steps_for(const GpuWorker& worker, Time budget, int fewest, int most,
               const std::function<void()>& step);
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "runner/measure/cuda/step_timing.h"
+#include "runner/measure/precision.h"
 #include "runner/measure/table_sizes.h"
 #include "sim/records/collective_table.h"
 #include "sim/records/measurement.h"
@@ -33,7 +34,8 @@ std::vector<CollectiveTable> measure_other_collectives_cuda(const GpuWorker& wor
 
 /// Compute of two kinds (limited by arithmetic, by memory) beside an all-reduce that waits for its
 /// last rank and beside one that transfers; and the all-reduce beside compute. Every rank calls it.
+/// The compute is done as steps of that precision do it.
 std::vector<InterferenceSample> measure_interference_cuda(NcclCommunicator& communicator,
-                                                          CudaDevice& device);
+                                                          CudaDevice& device, Precision precision);
 
 }  // namespace lockstep::runner

@@ -1,5 +1,6 @@
 #include "runner/measure/cuda/timing.h"
 
+#include <ATen/Context.h>
 #include <ATen/cuda/Sleep.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty_like.h>
@@ -111,6 +112,7 @@ Time measure_round_trip() {
 Time reference_kernel_cuda() {
   constexpr int kSize = 4096;
   constexpr int kWarmup = 4, kSamples = 9;
+  const at::NoTF32Guard exact;  // the same kernel whatever the steps compute in
   const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream();
   // Values that are the same in every process and not all alike: power depends on them.
   const at::Tensor a =

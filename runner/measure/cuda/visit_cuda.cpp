@@ -14,7 +14,7 @@
 #include "runner/measure/launcher.h"
 #include "runner/measure/origin.h"
 #include "runner/measure/parts_folder.h"
-#include "runner/measure/statistics.h"
+#include "runner/measure/summary.h"
 #include "sim/core/error.h"
 
 namespace lockstep::runner {
@@ -35,8 +35,9 @@ Origin make_origin_cuda(const std::string& command) {
 }
 
 std::string run_id(const std::string& visit, const Run& run) {
-  return fmt::format("{}/{}-b{}-{}-n{}-{}-{}", visit, run.model, run.batch_per_worker,
-                     run.strategy.kind, run.workers, run.graph ? "graph" : "eager",
+  return fmt::format("{}/{}-b{}-{}{}-n{}-{}-{}", visit, run.model, run.batch_per_worker,
+                     run.strategy.kind, precision_ending(parse_precision(run.precision)),
+                     run.workers, run.graph ? "graph" : "eager",
                      run.sync == Sync::step ? "step" : "none");
 }
 
@@ -87,20 +88,6 @@ void refuse_across_hosts(const MeasureOptions& options, const WorkerEnvironment&
                    "leave it out");
 }
 
-void print_summary(const std::vector<Run>& runs) {
-  fmt::print("{:<15} {:>5} {:<7} {:>2} {:<6} {:<5} {:>10} {:>8}  {}\n", "model", "batch",
-             "strategy", "n", "launch", "sync", "step (p50)", "repeats", "parity");
-  for (const Run& run : runs) {
-    std::vector<Time> steps;
-    for (const RunRepeat& repeat : run.repeats) steps.push_back(repeat.step.p50);
-    if (steps.empty()) continue;
-    fmt::print("{:<15} {:>5} {:<8} {:>2} {:<6} {:<5} {:>7.3f} ms {:>8}  {}\n", run.model,
-               run.batch_per_worker, run.strategy.kind, run.workers, run.graph ? "graph" : "eager",
-               run.sync == Sync::step ? "step" : "none", median_time(steps).ms(), steps.size(),
-               run.parity ? fmt::format("{:.1e}", run.parity->relative_l2) : std::string("-"));
-  }
-}
-
 void launch_all(const MeasureOptions& options, const std::vector<std::string>& arguments) {
   const int most = most_workers_of(options);
   std::filesystem::create_directories(options.out);
@@ -129,7 +116,7 @@ void launch_all(const MeasureOptions& options, const std::vector<std::string>& a
       failures += (failures.empty() ? "" : "; ") + failure;
     }
   }
-  print_summary(whole.runs);
+  fmt::print("{}", run_table(whole.runs));
   print_bandwidths(whole.measurement, origin.machine);
   if (!failures.empty()) throw RunError(failures);
   remove_own_parts(options.out);
@@ -158,7 +145,7 @@ void measure_cuda(const MeasureOptions& given, const std::vector<std::string>& a
                  whole.runs);
     const Origin origin = make_origin_cuda(options.command);
     save(options, origin, whole);
-    print_summary(whole.runs);
+    fmt::print("{}", run_table(whole.runs));
     print_bandwidths(whole.measurement, origin.machine);
   }
 }

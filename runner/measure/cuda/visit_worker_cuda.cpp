@@ -12,8 +12,11 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
+#include "runner/measure/autocast.h"
+#include "runner/measure/batches.h"
 #include "runner/measure/cuda/copies_cuda.h"
 #include "runner/measure/cuda/gpu_info.h"
 #include "runner/measure/cuda/profile_cuda.h"
@@ -23,6 +26,7 @@
 #include "runner/measure/cuda/visit_cuda.h"
 #include "runner/measure/launch_parts.h"
 #include "runner/measure/origin.h"
+#include "runner/measure/out_of_memory.h"
 #include "runner/measure/parity.h"
 #include "runner/measure/progress.h"
 #include "runner/strategies/replica_devices_cuda.h"
@@ -44,6 +48,7 @@ void bind_to_share(int local_rank, int gpus) {
 /// Clocks and power mean something only under load.
 std::vector<GpuInfo> query_loaded_gpus(const GpuWorker& worker) {
   constexpr int kProducts = 400;  // of 4096^3 in fp32: about a second on a fast card
+  const at::NoTF32Guard exact;
   worker.barrier();
   const at::Tensor a = at::randn({4096, 4096}, at::TensorOptions(worker.device.torch()));
   at::Tensor product = at::empty_like(a);
@@ -54,20 +59,32 @@ std::vector<GpuInfo> query_loaded_gpus(const GpuWorker& worker) {
   return gpus;
 }
 
-/// Exact sums need fp32 throughout and algorithms that are the same each time.
+/// Exact sums need fp32 throughout and algorithms that are the same each time: of attention, the
+/// one that is made of matrix products, since the others add gradients in any order.
 class ExactArithmetic {
  public:
-  ExactArithmetic() { set(true); }
-  ~ExactArithmetic() { set(false); }
+  explicit ExactArithmetic(Precision otherwise) : otherwise_(otherwise) {
+    use_arithmetic(Precision::fp32);
+    set(true);
+  }
+  ~ExactArithmetic() {
+    use_arithmetic(otherwise_);
+    set(false);
+  }
   ExactArithmetic(const ExactArithmetic&) = delete;
   ExactArithmetic& operator=(const ExactArithmetic&) = delete;
 
  private:
   static void set(bool exact) {
-    at::globalContext().setAllowTF32CuDNN(!exact);
-    at::globalContext().setBenchmarkCuDNN(!exact);
-    at::globalContext().setDeterministicCuDNN(exact);
+    at::Context& context = at::globalContext();
+    context.setBenchmarkCuDNN(!exact);
+    context.setDeterministicCuDNN(exact);
+    context.setSDPUseFlash(!exact);
+    context.setSDPUseMemEfficient(!exact);
+    context.setSDPUseCuDNN(!exact);
   }
+
+  Precision otherwise_;
 };
 
 constexpr const char* kDataParallel = "data_parallel";
@@ -114,17 +131,14 @@ class VisitWorker {
         one_process_(worker, store),
         most_workers_(most_workers),
         block_(Time::milliseconds(options.block_ms)),
-        progress_(progress_fd(), worker.rank() == 0) {}
+        progress_(progress_fd(), worker.rank() == 0) {
+    worker_.beat = [this] { progress_.beat(); };
+  }
 
   /// A part that fails does not take the others with it; RunError at the end.
   void run() {
     if (options_.repeat == 0 && worker_.communicator) attempt([this] { check_parities(); });
-    for (const std::string& model : options_.models) {
-      for (const int batch : options_.batches) {
-        attempt([&] { measure_configuration(model, batch); });
-        save();
-      }
-    }
+    for (const std::string& model : options_.models) measure_model(model);
     attempt([this] { measure_tables(); });
     attempt([this] { measure_kernels(); });
     if (options_.repeat == 0 && worker_.size() == most_workers_) {
@@ -139,6 +153,8 @@ class VisitWorker {
     try {
       part();
     } catch (const std::exception& error) {
+      // Others wait for this worker's part in a collective: they are better told at once.
+      if (worker_.communicator != nullptr && is_out_of_memory(error)) throw;
       const std::string text = error.what();
       fmt::print(stderr, "lockstep-measure: rank {}: {}\n", worker_.rank(), text);
       failure_ += (failure_.empty() ? "" : "; ") + text.substr(0, text.find('\n'));
@@ -171,7 +187,7 @@ class VisitWorker {
 
   void check_parities() {
     constexpr int kBatch = 8;
-    const ExactArithmetic exact;
+    const ExactArithmetic exact(options_.precision);
     for (const std::string& model : options_.models) {
       for (const StrategyOptions& strategy : strategies()) {
         say(fmt::format("parity of {}, {}", model, strategy.kind));
@@ -200,10 +216,42 @@ class VisitWorker {
     return parity;
   }
 
-  /// The runs and the profile of a configuration take turns: hosts drift within seconds.
-  void measure_configuration(const std::string& model, int batch) {
+  void measure_model(const std::string& model) {
+    Batches batches = options_.search_batches ? Batches::until_full() : Batches(options_.batches);
+    while (const std::optional<int> batch = batches.next()) {
+      bool fits = false;
+      attempt([&] { fits = measure_configuration(model, *batch); });
+      if (!fits) batches.did_not_fit();
+      save();
+    }
+  }
+
+  /// Null where memory does not suffice on some worker, which the runs then say.
+  std::unique_ptr<ProfileCuda> make_profile(const std::string& model, int batch) {
+    std::unique_ptr<ProfileCuda> profile;
+    const bool fits = fits_in_memory([&] {
+      profile = std::make_unique<ProfileCuda>(model, batch, options_.precision, options_.seed,
+                                              worker_, block_);
+      profile->rehearse_run();
+    });
+    const std::optional<int> full = worker_.first_without_room(fits);
+    if (!full) return profile;
+    profile.reset();
+    worker_.device.release_memory();
+    say(fmt::format("{} at {}: out of memory", model, batch));
+    for (const StrategyOptions& strategy : strategies()) {
+      const RunOptionsCuda wanted = run_options(model, batch, strategy);
+      runs_.push_back(out_of_memory(blank_run_cuda(worker_, wanted), *full));
+    }
+    return nullptr;
+  }
+
+  /// The runs and the profile of a configuration take turns: hosts drift within seconds. Whether it
+  /// fits into memory.
+  bool measure_configuration(const std::string& model, int batch) {
     say(fmt::format("{} at {}", model, batch));
-    auto profile = std::make_unique<ProfileCuda>(model, batch, options_.seed, worker_, block_);
+    std::unique_ptr<ProfileCuda> profile = make_profile(model, batch);
+    if (!profile) return false;
     profile->sample_steps();
     for (const StrategyOptions& strategy : strategies()) {
       attempt([&] { measure_runs(model, batch, strategy); });
@@ -211,18 +259,26 @@ class VisitWorker {
     }
     profile->measure_undisturbed();
     profiles_.push_back(std::move(profile));
+    return true;
+  }
+
+  RunOptionsCuda run_options(const std::string& model, int batch,
+                             const StrategyOptions& strategy) const {
+    RunOptionsCuda wanted;
+    wanted.model = model;
+    wanted.batch = batch;
+    wanted.precision = options_.precision;
+    wanted.strategy = strategy;
+    wanted.budget = block_;
+    wanted.process = options_.repeat;
+    wanted.seed = options_.seed;
+    return wanted;
   }
 
   void measure_runs(const std::string& model, int batch, const StrategyOptions& strategy) {
     if (worker_.communicator != nullptr)
       say(fmt::format("{} at {}, {}", model, batch, strategy.kind));
-    RunOptionsCuda wanted;
-    wanted.model = model;
-    wanted.batch = batch;
-    wanted.strategy = strategy;
-    wanted.budget = block_;
-    wanted.process = options_.repeat;
-    wanted.seed = options_.seed;
+    RunOptionsCuda wanted = run_options(model, batch, strategy);
     if (strategy.kind != kDataParallel) {
       keep_runs(measure_runs_cuda(worker_, wanted));
       return;
@@ -252,13 +308,14 @@ class VisitWorker {
     if (options_.repeat == 0) {
       // One repeat says how fast they are; no step is predicted from them.
       const std::vector<Bytes> sizes = growing_sizes(kKiB, kLargestCollective, 4);
-      add_tables([&] {
+      add_tables("others", [&] {
         return measure_other_collectives_cuda(
             worker_, {.calibrated = sizes, .held_out = held_out_sizes(sizes, 2)});
       });
     }
+    say("interference");
     for (InterferenceSample& sample :
-         measure_interference_cuda(*worker_.communicator, worker_.device)) {
+         measure_interference_cuda(*worker_.communicator, worker_.device, options_.precision)) {
       measurement_.interference.push_back(std::move(sample));
     }
   }
@@ -278,15 +335,15 @@ class VisitWorker {
     const TableSizes of_all_reduce{
         .calibrated = sizes, .held_out = held_out_sizes(sizes), .refined = true};
     const TableSizes of_broadcast{.calibrated = sizes, .held_out = held_out_sizes(sizes, 2)};
-    add_tables([&] {
+    add_tables("all_reduce", [&] {
       return std::vector{
           measure_collective_cuda(worker_, CollectiveKind::all_reduce, of_all_reduce)};
     });
-    add_tables([&] {
+    add_tables("broadcast", [&] {
       return std::vector{measure_collective_cuda(worker_, CollectiveKind::broadcast, of_broadcast)};
     });
     if (!exchanges_with_root()) return;
-    add_tables([&] { return measure_root_collectives_cuda(worker_, sizes); });
+    add_tables("gather and scatter", [&] { return measure_root_collectives_cuda(worker_, sizes); });
   }
 
   bool exchanges_with_root() const {
@@ -294,7 +351,9 @@ class VisitWorker {
         strategies(), [](const StrategyOptions& one) { return one.kind == "gather_scatter"; });
   }
 
-  void add_tables(const std::function<std::vector<CollectiveTable>()>& measure) {
+  void add_tables(std::string_view what,
+                  const std::function<std::vector<CollectiveTable>()>& measure) {
+    say(fmt::format("tables: {}", what));
     CollectiveSample sample;
     sample.process = options_.repeat;
     sample.speed_index.before = reference_kernel_cuda();
@@ -310,11 +369,13 @@ class VisitWorker {
   /// Last, since CUPTI slows the host from its first use on.
   void measure_kernels() {
     say("kernel times");
-    for (const auto& profile : profiles_) {
+    for (auto& profile : profiles_) {
       progress_.beat();
       for (ProfileSample& sample : profile->finish(options_.repeat, worker_.size())) {
         measurement_.profiles.push_back(std::move(sample));
       }
+      profile.reset();  // the larger batches come later, and need the room
+      worker_.device.release_memory();
     }
   }
 
@@ -350,6 +411,7 @@ void run_worker_cuda(const MeasureOptions& options, const WorkerEnvironment& env
                      int most_workers) {
   bind_to_share(environment.local_rank, gpu_count());
   CudaDevice device(environment.local_rank);
+  use_arithmetic(options.precision);
   std::shared_ptr<Store> store;
   std::unique_ptr<NcclCommunicator> communicator;
   if (environment.world_size > 1) {
