@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""link_latency.py ONE_HOST ACROSS: what a link between two emulated hosts adds to a message, as scenarios write it.
+"""link_latency.py ONE_HOST ACROSS: what a link between emulated hosts adds to a message, as scenarios write it.
 
-From small all-reduces of two workers, measured within one host and across two: a ring of two sends two messages one
-after the other, each over two links.
+From small all-reduces, of two workers within one host and of n across n hosts: a ring of n sends 2(n - 1) messages one
+after the other, each over two links. Hosts beyond the machine's cores take turns on them, as `emulated` platforms have it.
 """
 import json
 import statistics
@@ -11,20 +11,24 @@ import sys
 SMALL = 4096  # bytes, to which a message's time is all latency
 
 
-def small_all_reduce(file):
-    """Median time of the small sizes, in ns."""
-    tables = [sample["table"] for sample in json.load(open(file))["collectives"]]
-    times = [
-        point["device_ns"]["p50"]
-        for table in tables
-        if table["collective"] == "all_reduce" and table["workers"] == 2
-        for point in table["points"]
+def small_message(measurement, turns):
+    """(workers, a message's time in ns without others' turns), from the medians of the small sizes."""
+    points = [
+        (sample["table"]["workers"], point["device_ns"]["p50"])
+        for sample in measurement["collectives"]
+        if sample["table"]["collective"] == "all_reduce"
+        for point in sample["table"]["points"]
         if point["bytes"] <= SMALL
     ]
-    if not times:
-        sys.exit(f"{file}: no small all-reduce of two workers")
-    return statistics.median(times)
+    if not points:
+        sys.exit("no small all-reduce was measured")
+    workers = min(workers for workers, _ in points)
+    time = statistics.median(time for n, time in points if n == workers)
+    return time / (2 * (workers - 1)) / turns(workers)
 
 
-within, across = (small_all_reduce(file) for file in sys.argv[1:3])
-print(f"{max(0, across - within) / 4 / 1000:.1f}us")
+within, across = (json.load(open(file)) for file in sys.argv[1:3])
+cores = within["machine"]["cores"]
+alone = small_message(within, lambda workers: 1)
+linked = small_message(across, lambda workers: max(1, workers / cores))
+print(f"{max(0, linked - alone) / 2 / 1000:.1f}us")

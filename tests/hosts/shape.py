@@ -4,7 +4,8 @@ shape.py runs FILE...                                  do measured ones?
 
 The CPU lab's figures (CS744, VGG-11 on 1 to 4 hosts, the total batch shared out) show: gather_scatter slower on 4 hosts
 than on 2 and on 3; all_reduce without gain from 3 to 4; ddp faster with every host, most from 1 to 2. `rates` prints all
-rates, and as its last line the middle of those where all three hold; exit 1 where there are none, or where `runs` differ.
+rates, and as its last line the one where the line that is nearest to not holding is farthest from it; exit 1 where not
+all three hold at any, or in `runs`.
 """
 import json
 import math
@@ -17,23 +18,25 @@ import tempfile
 STRATEGIES = ("gather_scatter", "all_reduce", "ddp")
 NO_GAIN = 0.03  # what cannot be read off a figure
 RATES = [round(10 * 10 ** (i / 24)) for i in range(73)]  # Mbit/s, 10 to 10000
+FINE = 1.01  # between neighbouring rates where all three hold
 
 
-def shapes(steps):
-    """Which of the three lines hold; steps[strategy] = times for 1, 2, 3, 4 workers."""
+def margins(steps):
+    """By how much each line holds, as a part of a step; not above zero: it does not. steps[strategy] = times for 1 to 4
+    workers."""
     gather, all_reduce, ddp = (steps[strategy] for strategy in STRATEGIES)
     gains = [a - b for a, b in zip(ddp, ddp[1:])]
     return (
-        gather[3] > max(gather[1:3]),
-        all_reduce[3] > (1 - NO_GAIN) * all_reduce[2],
-        min(gains) > 0 and gains[0] == max(gains),
+        gather[3] / max(gather[1:3]) - 1,
+        all_reduce[3] / all_reduce[2] - (1 - NO_GAIN),
+        min(min(gains), gains[0] - max(gains[1:])) / ddp[3],
     )
 
 
-def line(steps, holds):
+def line(steps):
     return "   ".join(
-        f"{'yes' if held else 'no ':3} {' '.join(f'{time:6.2f}' for time in steps[strategy])}"
-        for strategy, held in zip(STRATEGIES, holds)
+        f"{'yes' if margin > 0 else 'no ':3} {' '.join(f'{time:6.2f}' for time in steps[strategy])}"
+        for strategy, margin in zip(STRATEGIES, margins(steps))
     )
 
 
@@ -57,18 +60,30 @@ HEADER = "seconds a step on 1, 2, 3, 4 hosts, and whether the published shape ho
 
 def rates(lockstep, calibration, total, latency):
     print(HEADER)
-    good = []
+    good = {}  # rate: the smallest margin
     with tempfile.TemporaryDirectory() as name:
-        for rate in RATES:
+
+        def look(rate):
             steps = simulated(lockstep, calibration, total, latency, rate, pathlib.Path(name))
-            holds = shapes(steps)
-            print(f"{rate:6d} Mbit/s   {line(steps, holds)}")
-            if all(holds):
-                good.append(rate)
-    if not good:
-        sys.exit("no rate shows all three")
-    print(f"all three hold from {good[0]} to {good[-1]} Mbit/s")
-    print(round(math.sqrt(good[0] * good[-1])))
+            if min(margins(steps)) > 0:
+                good[rate] = min(margins(steps))
+            return steps
+
+        for rate in RATES:
+            print(f"{rate:6d} Mbit/s   {line(look(rate))}")
+        if not good:
+            sys.exit("no rate shows all three")
+        for step in (FINE, 1 / FINE):
+            rate = float(max(good) if step > 1 else min(good))
+            while round(rate) in good:
+                rate *= step
+                look(round(rate))
+        rate = float(min(good))
+        while rate < max(good):
+            look(round(rate))
+            rate *= FINE
+    print(f"all three hold from {min(good)} to {max(good)} Mbit/s")
+    print(max(good, key=good.get))
 
 
 def runs(files):
@@ -85,9 +100,8 @@ def runs(files):
     if any(math.isnan(time) for times in steps.values() for time in times):
         sys.exit("a run of 1, 2, 3 or 4 workers is missing")
     print(HEADER)
-    holds = shapes(steps)
-    print(f"     measured   {line(steps, holds)}")
-    if not all(holds):
+    print(f"     measured   {line(steps)}")
+    if min(margins(steps)) <= 0:
         sys.exit(1)
 
 

@@ -73,16 +73,19 @@ rm -r "$out/one"
 calibration=$out/calibration.json
 "$lockstep" calibrate "$out/measurement.json" -o "$calibration" >/dev/null
 
-say "a message between two emulated hosts"
-on_hosts 2 1gbit across --collectives --repeats 1
-latency=$(python3 "$here/link_latency.py" "$out/measurement.json" "$out/across.measurement.json")
-echo "a link of this machine's emulated hosts: $latency"
+declare -A latency
+for hosts in "${counts[@]}"; do
+  say "a message between $hosts emulated hosts"
+  on_hosts "$hosts" 1gbit "across-$hosts" --collectives --repeats 1
+  latency[$hosts]=$(python3 "$here/link_latency.py" "$out/measurement.json" "$out/across-$hosts.measurement.json")
+  echo "a link of theirs: ${latency[$hosts]}"
+done
 
 if [ "$mode" != piece ]; then
   say "two emulated hosts, computing"
   for rate in "${rates[@]}"; do
     on_hosts 2 "$rate" "real-$rate" --calibration "$calibration" --models "$models" --batches 4 \
-      --strategies "$strategies" --steps 4 --repeats 1 --link "$(written "$rate")" --link-latency "$latency"
+      --strategies "$strategies" --steps 4 --repeats 1 --link "$(written "$rate")" --link-latency "${latency[2]}"
   done
 fi
 
@@ -90,7 +93,7 @@ for hosts in "${counts[@]}"; do
   for rate in "${rates[@]}"; do
     say "$hosts emulated hosts, replayed, $rate"
     replay=(--calibration "$calibration" --compute replay --models "$replayed" --batches 4 --repeats 1
-      --link "$(written "$rate")" --link-latency "$latency")
+      --link "$(written "$rate")" --link-latency "${latency[$hosts]}")
     on_hosts "$hosts" "$rate" "replay-$rate-$hosts" "${replay[@]}" --strategies all_reduce,ddp --steps 3
     # Through a root a step takes long, and always as long.
     [ "$mode" = piece ] || on_hosts "$hosts" "$rate" "replay-$rate-$hosts-root" "${replay[@]}" --strategies gather_scatter --steps 1
@@ -115,13 +118,13 @@ else
 
   total=32
   say "shape"
-  "$here/shape.py" rates "$lockstep" "$calibration" $total "$latency" >"$out/shape.txt" && rate=$(tail -n 1 "$out/shape.txt") || failed=1
+  "$here/shape.py" rates "$lockstep" "$calibration" $total "${latency[4]}" >"$out/shape.txt" && rate=$(tail -n 1 "$out/shape.txt") || failed=1
   tail -n 2 "$out/shape.txt"
   if [ -n "${rate:-}" ]; then
     for hosts in 1 2 3 4; do
       on_hosts "$hosts" "${rate}mbit" "shape-$hosts" --calibration "$calibration" --compute replay --models vgg11 \
-        --batches $(((total + hosts - 1) / hosts)) --strategies "single,$strategies" --steps 2 --repeats 1 \
-        --link "${rate}Mbit/s" --link-latency "$latency"
+        --batches $(((total + hosts - 1) / hosts)) --strategies "single,$strategies" --steps 5 --repeats 1 \
+        --link "${rate}Mbit/s" --link-latency "${latency[$hosts]:-${latency[2]}}"
     done
     "$here/shape.py" runs "$out"/runs/shape-[1-4].json | tee -a "$out/shape.txt" || failed=1
     "$lockstep" validate "$calibration" "$out"/runs/shape-[2-4].json
