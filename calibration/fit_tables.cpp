@@ -30,29 +30,24 @@ void add_points(const std::vector<CollectivePoint>& measured, const SpeedIndex& 
   }
 }
 
-std::vector<Time> fitted(const PointsBySize& points, std::vector<Time> PointSamples::* member) {
-  std::vector<Time> medians;
-  for (const auto& [bytes, samples] : points) medians.push_back(median(samples.*member));
-  return non_decreasing(medians);
-}
-
-std::vector<CollectivePoint> fitted_points(const PointsBySize& points) {
-  const auto p10 = fitted(points, &PointSamples::p10);
-  const auto p50 = fitted(points, &PointSamples::p50);
-  const auto p90 = fitted(points, &PointSamples::p90);
-  std::vector<CollectivePoint> table;
-  for (const auto& [bytes, at] : points) {
-    const std::size_t i = table.size();
-    table.push_back({bytes, p10[i], p50[i], p90[i], median(at.host)});
-  }
-  return table;
-}
-
-/// As they were measured: nothing is read off them.
+/// As they were measured.
 std::vector<CollectivePoint> medians(const PointsBySize& points) {
   std::vector<CollectivePoint> table;
   for (const auto& [bytes, at] : points) {
     table.push_back({bytes, median(at.p10), median(at.p50), median(at.p90), median(at.host)});
+  }
+  return table;
+}
+
+/// More bytes do not take less time.
+std::vector<CollectivePoint> fitted(const PointsBySize& points) {
+  std::vector<CollectivePoint> table = medians(points);
+  for (Time CollectivePoint::* const time :
+       {&CollectivePoint::p10, &CollectivePoint::p50, &CollectivePoint::p90}) {
+    std::vector<Time> times;
+    for (const CollectivePoint& point : table) times.push_back(point.*time);
+    times = non_decreasing(times);
+    for (std::size_t i = 0; i < table.size(); ++i) table[i].*time = times[i];
   }
   return table;
 }
@@ -126,7 +121,7 @@ std::vector<CollectiveTable> fit_collectives(const std::vector<CollectiveSample>
   std::vector<CollectiveTable> tables;
   for (auto& [key, group] : groups) {
     if (group.points.empty()) continue;
-    group.table.points = fitted_points(group.points);
+    group.table.points = fitted(group.points);
     group.table.held_out = medians(group.held_out);
     group.table.call_between = group.between.empty() ? Time{} : median(group.between);
     fits.push_back(residual_of(group.table, group.points));

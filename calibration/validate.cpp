@@ -19,8 +19,8 @@ namespace lockstep {
 namespace {
 
 constexpr int kIterations = 50;
-constexpr int kFew =
-    2;  ///< workers, from which steps of more are predicted in a group of their own
+/// Workers, from which steps of more are predicted in a group of their own.
+constexpr int kFew = 2;
 
 std::string group_of(const Calibration& calibration, const Run& run, const ResultPoint& point,
                      const PlatformOptions& platform) {

@@ -22,6 +22,13 @@ void describe(Io& io, Described<Io, ValidationPoint>& point) {
   if (Io::kReading || point.bytes > Bytes{}) {
     newer(io, "bytes", [&] { io.field("bytes", point.bytes); });
   }
+  if constexpr (Io::kReading) {
+    if (point.bytes == Bytes{} && point.batch_per_worker < 1) {
+      io.at()
+          .child("batch_per_worker")
+          .fail("a step has a sample at least", "only collectives have none");
+    }
+  }
   io.field("predicted_ns", point.predicted);
   io.field("measured_ns", point.measured);
   io.field("measured_normalised_ns", point.measured_normalised);

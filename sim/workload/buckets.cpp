@@ -44,6 +44,12 @@ std::vector<Bucket> assign_buckets(std::span<const Gradient> gradients,
   return closed;
 }
 
+Bytes bytes_of(const Bucket& bucket, std::span<const Gradient> gradients) {
+  Bytes bytes;
+  for (const int member : bucket) bytes += gradients[static_cast<std::size_t>(member)].bytes;
+  return bytes;
+}
+
 std::vector<Bucket> take_chunks(std::span<const Gradient> gradients, Bytes limit) {
   std::vector<Bucket> closed;
   std::vector<OpenBucket> open;

@@ -30,6 +30,9 @@ inline constexpr Bytes kNoCap{std::numeric_limits<std::int64_t>::max()};
 std::vector<Bucket> assign_buckets(std::span<const Gradient> gradients,
                                    std::span<const Bytes> caps);
 
+/// What a bucket of these holds.
+Bytes bytes_of(const Bucket& bucket, std::span<const Gradient> gradients);
+
 /// nn.DataParallel sends parameters and gradients in chunks of this (torch/nn/parallel/comm.py).
 inline constexpr Bytes kChunkLimit{10 * 1024 * 1024};
 

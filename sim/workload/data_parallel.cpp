@@ -21,14 +21,6 @@ bool is_loss(const Layer& layer) {
   return layer.kind == "loss";
 }
 
-std::vector<Gradient> gradients_of(const Profile& profile) {
-  std::vector<Gradient> gradients;
-  for (const Layer& layer : profile.layers) {
-    for (const Parameter& parameter : layer.parameters) gradients.push_back({parameter.bytes});
-  }
-  return gradients;
-}
-
 /// What the loss reads, of one device's share of the batch.
 Bytes output_bytes(const Profile& profile) {
   Bytes output;
@@ -43,7 +35,7 @@ class OneProcess {
   OneProcess(WorkerProgram& worker, const Workload& workload)
       : worker_(worker),
         workload_(workload),
-        gradients_(gradients_of(worker.profile())),
+        gradients_(gradients_of(parameters_of(worker.profile()))),
         devices_(static_cast<std::int64_t>(workload.profile_of_worker.size())) {}
 
   /// Batches that are loaded go from host memory to each device; begin_step has copied them.
@@ -59,9 +51,9 @@ class OneProcess {
       const std::string name = fmt::format("parameters {}", index++);
       if (chunk.size() > 1) {
         on_root(TaskKind::bucket_copy, name + " copy",
-                copy_cost(workload_.bucket_in, bytes_of(chunk)), "bucket_copy");
+                copy_cost(workload_.bucket_in, bytes_of(chunk, gradients_)), "bucket_copy");
       }
-      exchange(name, CollectiveKind::broadcast, bytes_of(chunk));
+      exchange(name, CollectiveKind::broadcast, bytes_of(chunk, gradients_));
     }
     worker_.broadcast_buffers();
   }
@@ -105,11 +97,11 @@ class OneProcess {
     for (const Bucket& chunk : take_chunks(gradients_, kChunkLimit)) {
       const std::string name = fmt::format("gradients {}", index++);
       if (chunk.size() > 1) {
-        Cost copy = copy_cost(workload_.bucket_in, bytes_of(chunk));
+        Cost copy = copy_cost(workload_.bucket_in, bytes_of(chunk, gradients_));
         copy.host = copy.host * devices_;  // one thread launches it on every device
         worker_.work(TaskKind::bucket_copy, name + " copy", copy, "bucket_copy");
       }
-      exchange(name, CollectiveKind::reduce, bytes_of(chunk));
+      exchange(name, CollectiveKind::reduce, bytes_of(chunk, gradients_));
     }
   }
 
@@ -118,12 +110,6 @@ class OneProcess {
   }
 
  private:
-  Bytes bytes_of(const Bucket& chunk) const {
-    Bytes bytes;
-    for (const int member : chunk) bytes += gradients_[static_cast<std::size_t>(member)].bytes;
-    return bytes;
-  }
-
   /// Of the outputs of all devices, on one: as many launches, which read as many times the bytes.
   Cost of_all(Cost one) const {
     one.device = one.device * devices_;

@@ -20,14 +20,9 @@ struct PendingBucket {
 class Buckets {
  public:
   Buckets(const Workload& workload, const Profile& profile, Phase phase) : workload_(workload) {
-    std::vector<const Parameter*> ready;
-    for (const Layer& layer : profile.layers) {
-      for (const Parameter& parameter : layer.parameters) ready.push_back(&parameter);
-    }
-    std::ranges::stable_sort(ready, {}, &Parameter::ready_order);
-    std::vector<Gradient> gradients;
-    for (const Parameter* parameter : ready) gradients.push_back({parameter->bytes});
-    for (const Bucket& members : assign_buckets(gradients, caps(workload.strategy, phase))) {
+    const std::vector<const Parameter*> ready = parameters_as_ready(profile);
+    for (const Bucket& members :
+         assign_buckets(gradients_of(ready), caps(workload.strategy, phase))) {
       PendingBucket bucket;
       for (int member : members) {
         const Parameter* parameter = ready[static_cast<std::size_t>(member)];

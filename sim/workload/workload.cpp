@@ -22,6 +22,26 @@ std::vector<std::uint32_t> backward_order(const Profile& profile) {
   return order;
 }
 
+std::vector<const Parameter*> parameters_of(const Profile& profile) {
+  std::vector<const Parameter*> parameters;
+  for (const Layer& layer : profile.layers) {
+    for (const Parameter& parameter : layer.parameters) parameters.push_back(&parameter);
+  }
+  return parameters;
+}
+
+std::vector<const Parameter*> parameters_as_ready(const Profile& profile) {
+  std::vector<const Parameter*> ready = parameters_of(profile);
+  std::ranges::stable_sort(ready, {}, &Parameter::ready_order);
+  return ready;
+}
+
+std::vector<Gradient> gradients_of(std::span<const Parameter* const> parameters) {
+  std::vector<Gradient> gradients;
+  for (const Parameter* parameter : parameters) gradients.push_back({parameter->bytes});
+  return gradients;
+}
+
 bool counts_batches(const Layer& layer) {
   return layer.buffers > Bytes{} && layer.kind.ends_with("norm");
 }

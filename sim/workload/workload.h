@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/core/task_graph.h"
 #include "sim/records/calibration.h"
 #include "sim/records/profile.h"
 #include "sim/records/run.h"
+#include "sim/workload/buckets.h"
 
 namespace lockstep {
 
@@ -51,6 +53,11 @@ enum class Phase : std::uint8_t { first, steady };
 
 /// One layer's part of backward, and one gradient in the order in which they get ready.
 std::vector<std::uint32_t> backward_order(const Profile& profile);
+
+/// In the order of the layers, and in that in which their gradients get ready.
+std::vector<const Parameter*> parameters_of(const Profile& profile);
+std::vector<const Parameter*> parameters_as_ready(const Profile& profile);
+std::vector<Gradient> gradients_of(std::span<const Parameter* const> parameters);
 
 /// Whether the layer counts the batches that it has normalised, which DDP broadcasts as well.
 bool counts_batches(const Layer& layer);

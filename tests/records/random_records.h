@@ -256,14 +256,17 @@ class RandomRecords {
     point.run = text();
     point.model = text();
     point.strategy = text();
-    point.batch_per_worker = count(0, 99);
+    point.batch_per_worker = count(1, 99);
     point.workers = count(1, 9);
     point.graph = coin();
     point.sync = Sync::none;
     point.compute = coin() ? Compute::real : Compute::replay;
     point.hosts = count(1, 8);
     point.link = {count(0, 2'000'000'000)};
-    if (coin()) point.bytes = bytes();
+    if (coin()) {
+      point.bytes = Bytes{1} + bytes();
+      point.batch_per_worker = count(0, 1);
+    }
     point.predicted = time();
     point.measured = time();
     point.measured_normalised = time();

@@ -10,6 +10,7 @@
 #include "sim/workload/strategy.h"
 #include "tests/catch.h"
 #include "tests/synthetic.h"
+#include "tests/workload/run_steps.h"
 
 namespace lockstep {
 namespace {
@@ -47,14 +48,6 @@ Workload gpu_workload(std::uint32_t workers, const Profile& profile = with_loss(
   return workload;
 }
 
-EngineResult run_steps(const TaskGraph& graph, std::vector<Slowdown> slowdowns = {}) {
-  EngineOptions options;
-  options.iterations = 3;
-  options.record_spans = true;
-  options.slowdowns = std::move(slowdowns);
-  return run(graph, options);
-}
-
 Time whole(const Breakdown& step) {
   return step.compute + step.exposed + step.waiting + step.host + step.input + step.idle;
 }
@@ -65,7 +58,7 @@ TEST_CASE("data_parallel on two GPUs: nothing that is exchanged is hidden", "[da
   // scatter 4-16, copy 16-56, broadcast 56-116, a and b -316, gather -330, loss of both -342
   // and -358, scatter -370, b' and a' -770, copy -810, reduce -890, optimizer -940.
   const TaskGraph graph = compile(gpu_workload(2), Phase::steady);
-  const EngineResult result = run_steps(graph);
+  const EngineResult result = run_steps(graph, 3);
   CHECK(result.step_end[0] == std::vector<Time>{us(940), us(1880), us(2820)});
   CHECK(result.step_end[1] == std::vector<Time>{us(890), us(1830), us(2770)});
 
@@ -96,7 +89,7 @@ TEST_CASE("data_parallel on two GPUs: nothing that is exchanged is hidden", "[da
 TEST_CASE("data_parallel on three GPUs launches each exchange three times", "[data_parallel]") {
   // The first scatter is launched at 6, the loss is of three: device-bound.
   const TaskGraph graph = compile(gpu_workload(3), Phase::steady);
-  const EngineResult result = run_steps(graph);
+  const EngineResult result = run_steps(graph, 3);
   CHECK(result.step_end[0] == std::vector<Time>{us(956), us(1912), us(2868)});
   CHECK(result.step_end[2] == std::vector<Time>{us(906), us(1862), us(2818)});
   // Scatter 6, copy 11, broadcast 17, a 27, b 37, gather 43, loss 51, scatter 57, b' and a' 77,
@@ -111,7 +104,7 @@ TEST_CASE("free-running, the main thread goes on to the next step", "[data_paral
   // 93 us of the host, 936 of the device from the second step on: it never waits for a launch.
   Workload workload = gpu_workload(2);
   workload.sync = Sync::none;
-  const EngineResult result = run_steps(compile(workload, Phase::steady));
+  const EngineResult result = run_steps(compile(workload, Phase::steady), 3);
   CHECK(result.step_end[0] == std::vector<Time>{us(940), us(1876), us(2812)});
 }
 
@@ -121,10 +114,10 @@ TEST_CASE("Python's lock makes the threads take turns in forward only", "[data_p
   Profile profile = with_loss();
   profile.layers[0].forward.host = profile.layers[1].forward.host = us(300);
   Workload workload = gpu_workload(2, profile);
-  CHECK(run_steps(compile(workload, Phase::steady)).step_end[0][0] == us(713 + 624));
+  CHECK(run_steps(compile(workload, Phase::steady), 3).step_end[0][0] == us(713 + 624));
   // Two threads that take turns need 600 us each for a layer.
   workload.strategy.gil = true;
-  CHECK(run_steps(compile(workload, Phase::steady)).step_end[0][0] == us(1313 + 624));
+  CHECK(run_steps(compile(workload, Phase::steady), 3).step_end[0][0] == us(1313 + 624));
 }
 
 TEST_CASE("parameters and gradients travel in chunks by two rules", "[data_parallel]") {
@@ -157,14 +150,14 @@ TEST_CASE("the loader's batch comes from the host, not from device 0", "[data_pa
   const TaskGraph graph = compile(workload, Phase::steady);
   CHECK(graph.collectives.front().kind == CollectiveKind::broadcast);
   // Copied at 12, where the scatter, which had to be launched, ended at 16.
-  CHECK(run_steps(graph).step_end[0][0] == us(936));
+  CHECK(run_steps(graph, 3).step_end[0][0] == us(936));
 }
 
 TEST_CASE("one GPU stands for all that only follow", "[data_parallel]") {
   const TaskGraph graph = compile(gpu_workload(5), Phase::steady);
   const ReducedRun reduced = reduce_symmetric(graph, {.iterations = 3, .noise = {}});
   CHECK(reduced.graph.program_of_worker.size() == 2);
-  const EngineResult full = run_steps(graph);
+  const EngineResult full = run_steps(graph, 3);
   const EngineResult few = run(reduced.graph, reduced.options);
   for (std::size_t worker = 0; worker < 5; ++worker) {
     CHECK(full.step_end[worker] == few.step_end[reduced.class_of_worker[worker]]);
@@ -175,7 +168,7 @@ TEST_CASE("a slow GPU holds up the gather and the reduction", "[data_parallel]")
   // Device 1 takes 1.5 times as long: a and b end at 116 + 300, the scatter of output gradients at
   // 416 + 14 + 28 + 12 = 470, backward and copy take 660: 1130; reduce 1210, optimizer 1260.
   const TaskGraph graph = compile(gpu_workload(2), Phase::steady);
-  const EngineResult result = run_steps(graph, {{}, {.host = {}, .device = Factor::of(1.5)}});
+  const EngineResult result = run_steps(graph, 3, {{}, {.host = {}, .device = Factor::of(1.5)}});
   CHECK(result.step_end[0][0] == us(1260));
   CHECK(result.step_end[1][0] == us(1210));
 }

@@ -7,6 +7,7 @@
 #include "sim/workload/strategy.h"
 #include "tests/catch.h"
 #include "tests/synthetic.h"
+#include "tests/workload/run_steps.h"
 
 namespace lockstep {
 namespace {
@@ -29,15 +30,6 @@ Workload gpu_workload(std::uint32_t workers) {
     return result;
   };
   return workload;
-}
-
-EngineResult run_steps(const TaskGraph& graph, std::uint32_t iterations,
-                       std::vector<Slowdown> slowdowns = {}) {
-  EngineOptions options;
-  options.iterations = iterations;
-  options.record_spans = true;
-  options.slowdowns = std::move(slowdowns);
-  return run(graph, options);
 }
 
 TEST_CASE("DDP on two GPUs: two buckets, the first hidden, the second exposed", "[ddp]") {

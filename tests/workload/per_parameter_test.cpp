@@ -8,6 +8,7 @@
 #include "sim/workload/strategy.h"
 #include "tests/catch.h"
 #include "tests/synthetic.h"
+#include "tests/workload/run_steps.h"
 
 namespace lockstep {
 namespace {
@@ -37,14 +38,6 @@ Workload cpu_workload(std::uint32_t workers, const std::string& strategy) {
   return workload;
 }
 
-EngineResult run_steps(const TaskGraph& graph, std::vector<Slowdown> slowdowns = {}) {
-  EngineOptions options;
-  options.iterations = 3;
-  options.record_spans = true;
-  options.slowdowns = std::move(slowdowns);
-  return run(graph, options);
-}
-
 TEST_CASE("all_reduce hides nothing: one all-reduce for each parameter after backward",
           "[all_reduce]") {
   // Compute 0-600, a 600-750, b 750-900 (parameter order, not the order in which they get ready),
@@ -52,7 +45,7 @@ TEST_CASE("all_reduce hides nothing: one all-reduce for each parameter after bac
   for (const std::uint32_t workers : {2U, 3U}) {
     const TaskGraph graph = compile(cpu_workload(workers, "all_reduce"), Phase::steady);
     REQUIRE(graph.collectives.size() == 2);
-    const EngineResult result = run_steps(graph);
+    const EngineResult result = run_steps(graph, 3);
     for (const std::vector<Time>& worker : result.step_end) {
       CHECK(worker == std::vector<Time>{us(950), us(1900), us(2850)});
     }
@@ -70,7 +63,7 @@ TEST_CASE("gather_scatter: rank 0 adds while the others wait for it", "[gather_s
   // Two workers: compute 0-600; gather a 600-670; rank 0 adds one gradient 670-700; scatter
   // 700-760; gather b 760-830, add 830-860, scatter 860-920; optimizer 920-970.
   const TaskGraph two = compile(cpu_workload(2, "gather_scatter"), Phase::steady);
-  const EngineResult of_two = run_steps(two);
+  const EngineResult of_two = run_steps(two, 3);
   for (const std::vector<Time>& worker : of_two.step_end) {
     CHECK(worker == std::vector<Time>{us(970), us(1940), us(2910)});
   }
@@ -85,14 +78,14 @@ TEST_CASE("gather_scatter: rank 0 adds while the others wait for it", "[gather_s
 
   // Three workers: two gradients to add each time, 60 us: 600 + 2 (70 + 60 + 60) + 50.
   const TaskGraph three = compile(cpu_workload(3, "gather_scatter"), Phase::steady);
-  CHECK(run_steps(three).step_end[2][0] == us(1030));
+  CHECK(run_steps(three, 3).step_end[2][0] == us(1030));
 }
 
 TEST_CASE("rank 0 stands for itself, one other for all others", "[gather_scatter]") {
   const TaskGraph graph = compile(cpu_workload(5, "gather_scatter"), Phase::steady);
   const ReducedRun reduced = reduce_symmetric(graph, {.iterations = 3, .noise = {}});
   CHECK(reduced.graph.program_of_worker.size() == 2);
-  const EngineResult full = run_steps(graph);
+  const EngineResult full = run_steps(graph, 3);
   const EngineResult few = run(reduced.graph, reduced.options);
   for (std::size_t worker = 0; worker < 5; ++worker) {
     CHECK(full.step_end[worker] == few.step_end[reduced.class_of_worker[worker]]);
@@ -104,7 +97,7 @@ TEST_CASE("a slow worker holds up the first gather only", "[gather_scatter]") {
   // exchange takes 320: 900-1220, worker 1 ends at 1295.
   const Factor slow = Factor::of(1.5);
   const TaskGraph graph = compile(cpu_workload(2, "gather_scatter"), Phase::steady);
-  const EngineResult result = run_steps(graph, {{}, {slow, slow}});
+  const EngineResult result = run_steps(graph, 3, {{}, {slow, slow}});
   CHECK(result.step_end[0][0] == us(1270));
   CHECK(result.step_end[1][0] == us(1295));
 }
