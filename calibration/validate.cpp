@@ -9,6 +9,7 @@
 
 #include "calibration/robust.h"
 #include "calibration/speed.h"
+#include "calibration/validate_buckets.h"
 #include "calibration/validate_tables.h"
 #include "sim/core/error.h"
 #include "sim/core/units.h"
@@ -85,6 +86,7 @@ ValidationPoint compare(const Run& run, const ResultPoint& predicted,
   point.graph = run.graph;
   point.sync = run.sync;
   point.compute = run.compute;
+  point.slow_motion = run.slow_motion;
   point.hosts = run.hosts;
   point.link = run.link;
   point.predicted = predicted.step.p50;
@@ -134,9 +136,10 @@ struct Wanted {
   std::string_view group;
   std::optional<double> mean, worst;
 };
-constexpr std::array<Wanted, 4> kWanted{{{"all_reduce_sizes", 0.03, 0.08},
+constexpr std::array<Wanted, 5> kWanted{{{"all_reduce_sizes", 0.03, 0.08},
                                          {"all_reduce_from_n2", 0.10, std::nullopt},
                                          {"all_reduce_from_n3", 0.03, std::nullopt},
+                                         {"buckets", std::nullopt, 0.05},
                                          {"extrapolated_n", 0.03, std::nullopt}}};
 
 void finish(Validation& validation) {
@@ -182,6 +185,7 @@ Scenario scenario_of(const Run& run, const PlatformOptions& platform) {
   scenario.graph = run.graph;
   scenario.precision = run.precision;
   scenario.compute = run.compute;
+  scenario.slow_motion = run.slow_motion;
   // As stated, or as the run itself says.
   scenario.platform = platform.network ? platform : platform_of(run);
   for (const InjectedStraggler& slowed : run.stragglers) {
@@ -215,6 +219,10 @@ Validation validate(const Calibration& calibration, const std::vector<Run>& runs
         group_named(validation, "extrapolated_n")
             .points.push_back(
                 compare(run, simulate(scenario, few, 1).points.at(0), normal, stable(run, speed)));
+      }
+      for (const ValidationPoint& bucket : validate_buckets(calibration, run)) {
+        group_named(validation, "buckets").points.push_back(bucket);
+        group_named(validation, "buckets").points.back().host_bound = point.host_bound;
       }
     } catch (const InputError& error) {
       throw error.within(fmt::format("run {}", run.id));

@@ -20,12 +20,17 @@ std::string note(const ValidationPoint& point) {
   if (!counts(point)) add("not averaged");
   if (point.host_bound) add("host-bound");
   if (point.sync == Sync::none) add("not synchronised");
-  if (point.compute == Compute::replay) add("replayed");
+  if (point.compute == Compute::replay && point.slow_motion > 1) {
+    add(fmt::format("replayed {} times slower", point.slow_motion).c_str());
+  } else if (point.compute == Compute::replay) {
+    add("replayed");
+  }
   if (point.hosts > 1) {
     const std::string link = point.link > Bandwidth{} ? " at " + to_string(point.link) : "";
     add((std::to_string(point.hosts) + " hosts" + link).c_str());
   }
-  if (point.bytes > Bytes{}) add(point.run.substr(point.run.rfind(", ") + 2).c_str());
+  const std::size_t what = point.run.rfind(", ");  // of a run is compared, where not its step
+  if (what != std::string::npos) add(point.run.substr(what + 2).c_str());
   if (point.basis == Basis::interpolated) add("interpolated");
   if (point.basis == Basis::extrapolated) add("extrapolated");
   return text;

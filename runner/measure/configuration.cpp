@@ -101,7 +101,9 @@ std::string Measuring::run_id(const StrategyOptions& strategy, int workers) cons
     const std::int64_t link = worker_.options.link.bytes_per_second;
     if (link > 0) id += fmt::format("-{}kbit", link / 125);
   }
-  return replayed() ? id + "-replay" : id;
+  if (!replayed()) return id;
+  const int slow_motion = worker_.options.slow_motion;
+  return id + (slow_motion > 1 ? fmt::format("-replay-slow{}", slow_motion) : "-replay");
 }
 
 void Measuring::announce(const std::string& run, const std::string& what) const {
@@ -236,6 +238,7 @@ void Measuring::add_run(const RunSeries& series, const StrategyOptions& strategy
   run.precision = to_string(options.precision);
   run.sync = Sync::step;
   run.compute = replayed() ? Compute::replay : Compute::real;
+  run.slow_motion = options.slow_motion;
   run.dataset = options.data;
   run.dataset_samples = single_->dataset_samples();
   run.loaders = options.loaders;

@@ -48,7 +48,7 @@ void check_files(const MeasureOptions& options) {
   }
   for (const std::string& model : options.models) {
     for (const int batch : options.batches) {
-      profile_to_replay(calibration, model, options.precision, batch, 1);
+      profile_to_replay(calibration, model, options.precision, batch, 1, options.slow_motion);
     }
   }
 }

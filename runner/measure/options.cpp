@@ -159,6 +159,9 @@ void check_across(const MeasureOptions& options) {
   if (replayed && options.calibration.empty()) {
     refuse("--compute", "a replay needs a calibration", "--calibration FILE");
   }
+  if (!replayed && options.slow_motion > 1) {
+    refuse("--slow-motion", "is of what is replayed", "--compute replay");
+  }
   if (options.data == "cifar10" && options.data_directory.empty()) {
     refuse("--data", "cifar10 lies where the user has it", "--data-dir FOLDER");
   }
@@ -240,6 +243,11 @@ void add_how(CLI::App& app, MeasureOptions& options, Words& words) {
   app.add_option("--compute", words.compute,
                  "real, or replay: wait as long as a calibration says; communication is real")
       ->check(CLI::IsMember({"real", "replay"}))
+      ->capture_default_str();
+  app.add_option("--slow-motion", options.slow_motion,
+                 "a replay waits so many times as long: with links as many times slower, what "
+                 "messages cost the cores counts for less")
+      ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--calibration", options.calibration,
                  "only runs, no profiles: to be compared with this, or replayed from it")

@@ -20,6 +20,7 @@ struct MeasureOptions {
   StrategyOptions buckets;        ///< of ddp; `kind` does not count
   bool only_collectives = false;  ///< nothing but their tables
   Compute compute = Compute::real;
+  int slow_motion = 1;      ///< a replay waits so many times as long as the calibration says
   std::string calibration;  ///< file: only runs, to be compared with it, or replayed from it
   std::vector<InjectedStraggler> stragglers;
   Bandwidth link;     ///< of each host, as the user states it, for the records; zero: not stated

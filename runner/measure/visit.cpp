@@ -69,7 +69,8 @@ std::map<std::string, Parity> check_all(Worker& worker, const std::string& model
 std::optional<Profile> replayed(const Worker& worker, const std::string& model, int batch,
                                 int beside) {
   if (!worker.replays()) return std::nullopt;
-  return profile_to_replay(*worker.calibration, model, worker.options.precision, batch, beside);
+  return profile_to_replay(*worker.calibration, model, worker.options.precision, batch, beside,
+                           worker.options.slow_motion);
 }
 
 /// One repeat, by one worker; rank 0 keeps the record and decides.
@@ -250,10 +251,12 @@ class Visit {
 }  // namespace
 
 Profile profile_to_replay(const Calibration& calibration, const std::string& model,
-                          Precision precision, int batch, int beside) {
-  return choose_profile(
-             calibration,
-             {.model = model, .precision = to_string(precision), .batch = batch, .beside = beside})
+                          Precision precision, int batch, int beside, int slow_motion) {
+  return choose_profile(calibration, {.model = model,
+                                      .precision = to_string(precision),
+                                      .batch = batch,
+                                      .beside = beside,
+                                      .slow_motion = slow_motion})
       .profile;
 }
 

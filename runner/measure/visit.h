@@ -10,9 +10,9 @@ namespace lockstep::runner {
 /// that is wanted, collectives.
 void measure_all(Worker& worker);
 
-/// What a worker waits for in a replay, `beside` workers on its host. InputError where the
-/// calibration knows no such model, or not at this precision.
+/// What a worker waits for in a replay, `beside` workers on its host, all of it `slow_motion` times
+/// as long. InputError where the calibration knows no such model, or not at this precision.
 Profile profile_to_replay(const Calibration& calibration, const std::string& model,
-                          Precision precision, int batch, int beside);
+                          Precision precision, int batch, int beside, int slow_motion);
 
 }  // namespace lockstep::runner

@@ -132,6 +132,7 @@ void describe_run(Io& io, Record& run, Samples& samples) {
   io.name("sync", run.sync, kSyncNames);
   io.field("graph", run.graph);
   newer(io, "compute", [&] { io.name("compute", run.compute, kComputeNames); });
+  newer(io, "slow_motion", [&] { io.field("slow_motion", run.slow_motion, kAtLeastOne); });
   newer(io, "hosts", [&] { io.field("hosts", run.hosts, kAtLeastOne); });
   newer(io, "emulated", [&] { io.field("emulated", run.emulated); });
   newer(io, "link_bytes_per_second",

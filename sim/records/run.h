@@ -106,6 +106,7 @@ struct Run {
   Sync sync = Sync::step;
   bool graph = false;
   Compute compute = Compute::real;
+  int slow_motion = 1;    ///< a replay waited so many times as long as its profile says
   int hosts = 1;          ///< that the workers were spread over, evenly, rank by rank
   bool emulated = false;  ///< the hosts were parts of one machine, whose cores they shared
   Bandwidth link;         ///< of each host, each way, as its user states it; zero: not stated

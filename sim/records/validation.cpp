@@ -16,6 +16,7 @@ void describe(Io& io, Described<Io, ValidationPoint>& point) {
   io.field("graph", point.graph);
   io.name("sync", point.sync, kSyncNames);
   newer(io, "compute", [&] { io.name("compute", point.compute, kComputeNames); });
+  newer(io, "slow_motion", [&] { io.field("slow_motion", point.slow_motion, kAtLeastOne); });
   newer(io, "hosts", [&] { io.field("hosts", point.hosts, kAtLeastOne); });
   newer(io, "link_bytes_per_second",
         [&] { io.field("link_bytes_per_second", point.link.bytes_per_second, kLinkRates); });

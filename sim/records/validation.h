@@ -18,6 +18,7 @@ struct ValidationPoint {
   bool graph = false;
   Sync sync = Sync::step;
   Compute compute = Compute::real;
+  int slow_motion = 1;
   int hosts = 1;
   Bandwidth link;            ///< of every host; zero: not stated
   Bytes bytes = {};          ///< of a collective's time; zero: of a step

@@ -129,7 +129,8 @@ class ProfileList {
                                                          .precision = scenario_.precision,
                                                          .batch = key.batch,
                                                          .graph = scenario_.graph,
-                                                         .beside = key.neighbours});
+                                                         .beside = key.neighbours,
+                                                         .slow_motion = scenario_.slow_motion});
     point_.basis = std::max(point_.basis, choice.basis);
     set_input(scenario_.input, calibration_, choice.profile);
     // One process loads the shares of all its devices.

@@ -77,6 +77,7 @@ struct Scenario {
   std::string precision = "fp32";
   bool noise = true;
   Compute compute = Compute::real;
+  int slow_motion = 1;  ///< replayed: workers wait so many times as long as profiled
   InputOptions input;
   std::optional<DatasetOptions> dataset;
   /// Where each dotted key stands, and under "" the file: for what turns out wrong later.

@@ -110,6 +110,26 @@ double core_slowdown(const Calibration& calibration, int active, Basis& basis) {
   return nearest.slowdown * std::max(1.0, double(active) * threads / held);
 }
 
+template <class Change>
+void for_each_cost(Profile& profile, Change change) {
+  for (Layer& layer : profile.layers) {
+    change(layer.forward);
+    change(layer.backward);
+  }
+  change(profile.optimizer);
+  change(profile.step_overhead);
+}
+
+void stretch(Profile& profile, int times) {
+  for_each_cost(profile, [times](Cost& cost) {
+    cost.host = cost.host * times;
+    cost.device = cost.device * times;
+  });
+  profile.input_load = profile.input_load * times;
+  profile.input_copy = profile.input_copy * times;
+  profile.step = profile.step * times;
+}
+
 /// What the profile lacks of having `beside` workers around it.
 Profile slowed(const Calibration& calibration, const Profile& measured, int beside, Basis& basis) {
   Profile profile = measured;
@@ -119,12 +139,7 @@ Profile slowed(const Calibration& calibration, const Profile& measured, int besi
   const Factor factor = Factor::of(core_slowdown(calibration, beside, basis) /
                                    core_slowdown(calibration, profile.beside, basis));
   const auto slow = [factor](Cost& cost) { cost.device = scale(cost.device, factor); };
-  for (Layer& layer : profile.layers) {
-    slow(layer.forward);
-    slow(layer.backward);
-  }
-  slow(profile.optimizer);
-  slow(profile.step_overhead);
+  for_each_cost(profile, slow);
   slow(profile.gradient_hook);
   profile.step = scale(profile.step, factor);
   profile.beside = beside;
@@ -220,6 +235,7 @@ ProfileChoice choose_profile(const Calibration& calibration, const ProfileQuery&
     choice.profile = between(at(std::prev(high)), at(high), query.batch);
     worsen(choice.basis, outside ? Basis::extrapolated : Basis::interpolated);
   }
+  stretch(choice.profile, query.slow_motion);
   return choice;
 }
 

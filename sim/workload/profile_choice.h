@@ -14,7 +14,8 @@ struct ProfileQuery {
   std::string precision = "fp32";
   int batch = 1;
   bool graph = false;
-  int beside = 1;  ///< workers that compute at the same time on its host, itself included
+  int beside = 1;       ///< workers that compute at the same time on its host, itself included
+  int slow_motion = 1;  ///< everything takes so many times as long
 };
 
 struct ProfileChoice {

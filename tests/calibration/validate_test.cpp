@@ -1,5 +1,7 @@
 #include "calibration/validate.h"
 
+#include <algorithm>
+
 #include "calibration/check.h"
 #include "calibration/validation_table.h"
 #include "tests/catch.h"
@@ -209,6 +211,40 @@ TEST_CASE("buckets are compared on the slowest rank") {
   run.sync = Sync::none;  // what was recorded is not what was asked
   CHECK(compare_buckets(cpu_calibration(), run).empty());
   CHECK_THAT(bucket_table(cpu_calibration(), run), Contains("tiny-2: no buckets"));
+}
+
+TEST_CASE("a replay in slow motion waits as many times as long, and communicates as ever") {
+  // 4 x (100 + 200) us, then the all-reduce of 50 us.
+  Run run = run_of(2, {1250});
+  run.compute = Compute::replay;
+  run.slow_motion = 4;
+  const Validation validation = validate(cpu_calibration(), {run});
+  REQUIRE(validation.groups.size() == 1);
+  CHECK(validation.groups[0].name == "cpu_replay");
+  CHECK(validation.groups[0].points.at(0).predicted == us(1250));
+  CHECK_THAT(to_table(validation), Contains("replayed 4 times slower"));
+}
+
+TEST_CASE("on GPUs launch and end of each bucket are shares of the step in a group of their own") {
+  // Predicted: ready and launched at 300 us, done at 350; 50 us are exposed.
+  Calibration calibration = cpu_calibration();
+  calibration.origin.machine.gpus.resize(1);
+  Run run = run_of(2, {400});
+  run.ranks.resize(1);
+  run.ranks[0].buckets = {{{4096}, us(310), us(312), us(370)}};
+  const Validation validation = validate(calibration, {run});
+  const auto group = std::ranges::find(validation.groups, "buckets", &ValidationGroup::name);
+  REQUIRE(group != validation.groups.end());
+  REQUIRE(group->points.size() == 3);
+  CHECK(group->points[0].run == "tiny-2, bucket 0 launched");
+  CHECK(group->points[0].error == Approx(-12.0 / 400));
+  CHECK(group->points[1].error == Approx(-20.0 / 400));
+  CHECK(group->points[2].run == "tiny-2, exposed");
+  CHECK(group->points[2].error == Approx(-10.0 / 400));
+  CHECK(group->mean_error == Approx(14.0 / 400));
+  CHECK(group->wanted_worst == Approx(0.05));
+  CHECK_THAT(to_table(validation), Contains("bucket 0 done"));
+  CHECK(check(validation, {0.01, 0.01, std::nullopt}).size() == 2);  // of the step's own group
 }
 
 TEST_CASE("over a network only the computing is taken back to the calibration's speed") {

@@ -93,7 +93,7 @@ def runs(files):
     for run in seen:
         # Each host also measured one worker on its share of the batch; and a worker a host is meant.
         if run["hosts"] == run["workers"] and run["batch_per_worker"] == -(-total // run["workers"]):
-            step = statistics.median(repeat["step_ns"]["p50"] for repeat in run["repeats"]) / 1e9
+            step = statistics.median(repeat["step_ns"]["p50"] for repeat in run["repeats"]) / 1e9 / run["slow_motion"]
             for strategy in STRATEGIES:
                 if run["strategy"]["kind"] == strategy or run["workers"] == 1:
                     steps[strategy][run["workers"] - 1] = step

@@ -4,6 +4,7 @@
 # About 45 minutes on 2 cores that nothing else uses; `piece` is its part for a gate, 3 minutes. Root.
 #   one machine       n = 1, 2, computing, three models
 #   emulated hosts    n = 2, computing; n = 2, 3, 4, 8 replayed; links of 1 Gbit/s and 200 Mbit/s
+#                     (1 Gbit/s in slow motion where hosts share cores)
 #   shape             VGG-11, 32 samples in all, n = 1 .. 4, at the rate where simulated curves look as published
 # Leaves in OUT: measurement.json, calibration.json, runs/*.json, validation-GROUP.json, shape.txt.
 # Exit 1: a bound does not hold; 2: something is missing.
@@ -50,6 +51,20 @@ on_hosts() {
   rm -rf "${out:?}/$name" "$out/$name".*.log
 }
 
+# Hosts that share a core take turns in sending and receiving, which real ones do not. In slow motion every wait is as many
+# times as long and every link as many times as slow, so that this counts for as much less: time dilation, as in Gupta et
+# al., "To Infinity and Beyond: Time-Warped Network Emulation", 2006. Slow links need it not, and would take long.
+slow_motion_of() { # slow_motion_of HOSTS RATE
+  case $2 in
+    200mbit) echo 1 ;;
+    *) echo $((($1 + cores - 1) / cores)) ;;
+  esac
+}
+slower() { # slower RATE TIMES
+  local mbit=${1/gbit/000mbit}
+  echo $((${mbit%mbit} / $2))mbit
+}
+
 written() { # 200mbit as scenarios and flags write it
   local rate=${1/mbit/Mbit\/s}
   echo "${rate/gbit/Gbit\/s}"
@@ -91,12 +106,14 @@ fi
 
 for hosts in "${counts[@]}"; do
   for rate in "${rates[@]}"; do
-    say "$hosts emulated hosts, replayed, $rate"
-    replay=(--calibration "$calibration" --compute replay --models "$replayed" --batches 4 --repeats 1
-      --link "$(written "$rate")" --link-latency "${latency[$hosts]}")
-    on_hosts "$hosts" "$rate" "replay-$rate-$hosts" "${replay[@]}" --strategies all_reduce,ddp --steps 3
+    times=$(slow_motion_of "$hosts" "$rate")
+    emulated=$(slower "$rate" "$times")
+    say "$hosts emulated hosts, replayed, $rate in slow motion: $times"
+    replay=(--calibration "$calibration" --compute replay --slow-motion "$times" --models "$replayed" --batches 4 --repeats 1
+      --link "$(written "$emulated")" --link-latency "${latency[$hosts]}")
+    on_hosts "$hosts" "$emulated" "replay-$rate-$hosts" "${replay[@]}" --strategies all_reduce,ddp --steps 3
     # Through a root a step takes long, and always as long.
-    [ "$mode" = piece ] || on_hosts "$hosts" "$rate" "replay-$rate-$hosts-root" "${replay[@]}" --strategies gather_scatter --steps 1
+    [ "$mode" = piece ] || on_hosts "$hosts" "$emulated" "replay-$rate-$hosts-root" "${replay[@]}" --strategies gather_scatter --steps 1
   done
 done
 
@@ -122,9 +139,11 @@ else
   tail -n 2 "$out/shape.txt"
   if [ -n "${rate:-}" ]; then
     for hosts in 1 2 3 4; do
-      on_hosts "$hosts" "${rate}mbit" "shape-$hosts" --calibration "$calibration" --compute replay --models vgg11 \
-        --batches $(((total + hosts - 1) / hosts)) --strategies "single,$strategies" --steps 5 --repeats 1 \
-        --link "${rate}Mbit/s" --link-latency "${latency[$hosts]:-${latency[2]}}"
+      times=$(slow_motion_of "$hosts" "${rate}mbit")
+      emulated=$(slower "${rate}mbit" "$times")
+      on_hosts "$hosts" "$emulated" "shape-$hosts" --calibration "$calibration" --compute replay --slow-motion "$times" \
+        --models vgg11 --batches $(((total + hosts - 1) / hosts)) --strategies "single,$strategies" --steps 5 --repeats 1 \
+        --link "$(written "$emulated")" --link-latency "${latency[$hosts]:-${latency[2]}}"
     done
     "$here/shape.py" runs "$out"/runs/shape-[1-4].json | tee -a "$out/shape.txt" || failed=1
     "$lockstep" validate "$calibration" "$out"/runs/shape-[2-4].json

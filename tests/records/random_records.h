@@ -185,6 +185,7 @@ class RandomRecords {
     out.sync = coin() ? Sync::step : Sync::none;
     out.graph = coin();
     out.compute = coin() ? Compute::real : Compute::replay;
+    out.slow_motion = coin() ? 1 : 4;
     out.hosts = count(1, 8);
     out.emulated = coin();
     out.link = {count(0, 2'000'000'000)};
@@ -261,6 +262,7 @@ class RandomRecords {
     point.graph = coin();
     point.sync = Sync::none;
     point.compute = coin() ? Compute::real : Compute::replay;
+    point.slow_motion = coin() ? 1 : 4;
     point.hosts = count(1, 8);
     point.link = {count(0, 2'000'000'000)};
     if (coin()) {

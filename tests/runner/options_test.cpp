@@ -45,6 +45,17 @@ TEST_CASE("Batches are a list, or searched on GPUs") {
   }
 }
 
+TEST_CASE("Only a replay can be in slow motion") {
+  const char* calibration = "calibration.json";
+  CHECK(parse({"--compute", "replay", "--calibration", calibration}).slow_motion == 1);
+  CHECK(parse({"--compute", "replay", "--calibration", calibration, "--slow-motion", "4"})
+            .slow_motion == 4);
+  CHECK_THROWS_WITH(parse({"--slow-motion", "4"}), Contains("--compute replay"));
+  CHECK_THROWS_AS(
+      parse({"--compute", "replay", "--calibration", calibration, "--slow-motion", "0"}),
+      InputError);
+}
+
 TEST_CASE("Variants of networks are chosen by flags") {
   CHECK(parse({"--dropout", "--models", "gpt2_small,small_gpt"}).models ==
         std::vector<std::string>{"gpt2_small_dropout", "small_gpt_dropout"});
