@@ -22,6 +22,11 @@ TEST_CASE("ResNet-50 is torchvision's") {
   CHECK(floats["fc"] == 1000);
 }
 
+TEST_CASE("ResNet-101 and ResNet-152 have torchvision's numbers of parameters") {
+  CHECK(make_model("resnet101", c10::kCPU, 1).parameter_count() == 44'549'160);
+  CHECK(make_model("resnet152", c10::kCPU, 1).parameter_count() == 60'192'808);
+}
+
 TEST_CASE("ResNet-18 for CIFAR keeps the image's size in its stem") {
   Model model = make_model("resnet18_cifar", c10::kCPU, 1);
   CHECK(model.parameter_count() == 11'173'962);
