@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numbers>
 
 #include "sim/core/error.h"
 
@@ -50,6 +51,17 @@ std::vector<Bytes> growing_sizes(Bytes least, Bytes most, int factor) {
   std::vector<Bytes> sizes;
   for (Bytes size = least; size < most; size.count *= factor) sizes.push_back(size);
   sizes.push_back(most);
+  return sizes;
+}
+
+std::vector<Bytes> gradient_sizes(Bytes least, Bytes most) {
+  constexpr Bytes kRound{4096};
+  std::vector<Bytes> sizes = growing_sizes(least, most, 2);
+  for (Bytes& size : sizes) {
+    if (size < kRound || size == most) continue;
+    size = on_the_way(size, {2 * size.count}, std::numbers::sqrt2 - 1);
+  }
+  std::erase_if(sizes, [most](Bytes size) { return size > most; });
   return sizes;
 }
 

@@ -9,10 +9,16 @@ namespace {
 
 constexpr std::int64_t kOne = std::int64_t{1} << 32;  // a Factor of one
 
-Bandwidth slowed(Bandwidth rate, Factor slowdown) {
+/// Where ranks handle `rate` bytes a second by themselves, what they and a link of `link` let
+/// through. Who waits for a core that computes feeds no link meanwhile: a byte takes its time on
+/// whichever is the slower of the two, and then what waiting adds to it, slowdown - 1 times 1 /
+/// rate.
+Bandwidth slowed(Bandwidth rate, Bandwidth link, Factor slowdown) {
   if (rate == Bandwidth{} || slowdown == Factor{}) return rate;
-  const auto by = static_cast<std::int64_t>(slowdown.raw());
-  return {std::max(multiply_divide(rate.bytes_per_second, kOne, by), std::int64_t{1})};
+  const std::int64_t alone = std::min(rate.bytes_per_second, link.bytes_per_second);
+  const auto added = static_cast<std::int64_t>(slowdown.raw()) - kOne;
+  const std::int64_t by = rate.bytes_per_second + multiply_divide(alone, added, kOne);
+  return {std::max(multiply_divide(alone, rate.bytes_per_second, by), std::int64_t{1})};
 }
 
 }  // namespace
@@ -65,6 +71,9 @@ std::uint32_t Exchange::way_between(std::uint32_t from, std::uint32_t to) {
   way.from = from;
   way.to = to;
   way.route = network_.route(from, to);
+  for (const std::uint32_t link : way.route.links) {
+    way.slowest = std::min(way.slowest, network_.links()[link]);
+  }
   ranks_[from].ways.emplace_back(to, index);
   return index;
 }
@@ -126,7 +135,7 @@ void Exchange::handle(const Event& event) {
 void Exchange::flow(std::uint32_t index) {
   Way& way = ways_[index];
   const StepCost& step = graph_.collectives[transit(way, way.arrived).collective].step;
-  sharing_.add(index, way.route.links, slowed(step.rate, slowdown_));
+  sharing_.add(index, way.route.links, slowed(step.rate, way.slowest, slowdown_));
   active_.insert(std::lower_bound(active_.begin(), active_.end(), index), index);
   way.rate = 0;
   ++flowing_;
@@ -140,7 +149,9 @@ void Exchange::settle(std::int64_t now, Factor slowdown) {
     for (const std::uint32_t index : active_) {
       Way& way = ways_[index];
       const StepCost& step = graph_.collectives[transit(way, way.arrived).collective].step;
-      if (step.rate > Bandwidth{}) sharing_.set_bound(index, slowed(step.rate, slowdown));
+      if (step.rate > Bandwidth{}) {
+        sharing_.set_bound(index, slowed(step.rate, way.slowest, slowdown));
+      }
     }
   }
   const std::vector<Rate>& rates = sharing_.rates();

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,7 @@ class Exchange {
   bool unsettled() const { return unsettled_; }
   void touch() { unsettled_ = flowing_ > 0 || unsettled_; }
   /// Shares the links among the flows of this instant. `slowdown` holds while ranks compute: a
-  /// rank then handles fewer bytes a second, where that and not a link is what bounds a flow.
+  /// rank then handles fewer bytes a second, and feeds its link for less of the time.
   void settle(std::int64_t now, Factor slowdown);
 
   /// Ranks whose first message started, and ranks that ended their collective, since last cleared.
@@ -59,6 +60,7 @@ class Exchange {
   struct Way {
     std::uint32_t from = 0, to = 0;
     Route route;
+    Bandwidth slowest{std::numeric_limits<std::int64_t>::max()};  ///< of its links
     std::array<Transit, kOpenSteps> transits;
     std::uint32_t sent = 0, awaited = 0;  ///< messages, counted at both ends
     std::uint32_t joined = 0;             ///< their latency is over

@@ -205,13 +205,14 @@ std::unique_ptr<Network> CollectiveCosts::network() const {
   return std::make_unique<Network>(plain_network(plain));
 }
 
-double CollectiveCosts::network_share() const {
+double CollectiveCosts::network_share(double slowdown) const {
   constexpr Bytes kLarge{4 << 20};  // where a message's latency hardly counts
   if (!stepwise_) return 1;
   const Bandwidth alone = message(CollectiveKind::all_reduce, kLarge).rate;
   if (alone <= Bandwidth{}) return 1;
-  return std::min(1.0, static_cast<double>(payload(network_.bandwidth).bytes_per_second) /
-                           static_cast<double>(alone.bytes_per_second));
+  const double beside_compute = static_cast<double>(alone.bytes_per_second) / slowdown;
+  return std::min(
+      1.0, static_cast<double>(payload(network_.bandwidth).bytes_per_second) / beside_compute);
 }
 
 }  // namespace lockstep

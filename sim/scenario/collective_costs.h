@@ -34,9 +34,9 @@ class CollectiveCosts {
   bool stepwise() const { return stepwise_; }
   /// Null unless collectives run step by step.
   std::unique_ptr<Network> network() const;
-  /// How much of what a rank could send beside other ranks of its host the network lets through:
-  /// above zero, at most one.
-  double network_share() const;
+  /// How much of what a rank sends to others of its host while they compute, which slows transfers
+  /// by `slowdown` (>= 1), the network lets through: above zero, at most one.
+  double network_share(double slowdown) const;
 
  private:
   struct Measured {

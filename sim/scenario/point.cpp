@@ -182,7 +182,10 @@ Point make_point(const Scenario& scenario, const Calibration& calibration, int w
   const std::optional<NetworkOptions>& network = scenario.platform.network;
   if (costs->stepwise()) require_network_of_use(*network, point);
   point.network = costs->network();
-  if (on_cpu(calibration)) soften(point.workload.interference, costs->network_share());
+  if (on_cpu(calibration)) {
+    const double slowdown = std::max(1.0, calibration.interference.collective_beside_compute);
+    soften(point.workload.interference, costs->network_share(slowdown));
+  }
   // One thread that drives all devices launches each one's part.
   const int launches = strategy_named(scenario.strategy.kind).one_process ? workers : 1;
   point.workload.collective = [costs, launches](CollectiveKind kind, Bytes bytes) {

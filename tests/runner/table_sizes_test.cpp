@@ -39,6 +39,14 @@ TEST_CASE("sizes grow by a factor as far as the largest, and hold it") {
   CHECK(counts(growing_sizes({1024}, {1024}, 4)) == std::vector<std::int64_t>{1024});
 }
 
+TEST_CASE("large gradients are no powers of two") {
+  // 4096 and 8192 times the square root of two, rounded down to 64 bytes: 5792.6, 11585.2.
+  CHECK(counts(gradient_sizes({1024}, {16'384})) ==
+        std::vector<std::int64_t>{1024, 2048, 5760, 11'584, 16'384});
+  CHECK(counts(gradient_sizes({1024}, {10'000})) ==
+        std::vector<std::int64_t>{1024, 2048, 5760, 10'000});
+}
+
 TEST_CASE("sizes held out lie between neighbours and are none that is refined") {
   const std::vector<Bytes> sizes = growing_sizes(kKiB, {512 * kMiB.count}, 2);
   const std::vector<Bytes> held = held_out_sizes(sizes);

@@ -331,7 +331,7 @@ class VisitWorker {
 
   /// Strategies call them, with arrays of any size; all-reduce decides how long most steps take.
   void measure_strategies_collectives() {
-    const std::vector<Bytes> sizes = growing_sizes(kKiB, kLargestCollective, 2);
+    const std::vector<Bytes> sizes = gradient_sizes(kKiB, kLargestCollective);
     const TableSizes of_all_reduce{
         .calibrated = sizes, .held_out = held_out_sizes(sizes), .refined = true};
     const TableSizes of_broadcast{.calibrated = sizes, .held_out = held_out_sizes(sizes, 2)};
