@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kAlign = 64;  ///< bytes, so that an odd size is not a slow one
 constexpr double kRise = 1.15;       ///< between neighbours; where less, nothing can be far off
 constexpr double kStraight = 0.03;
-constexpr int kHalvings = 3;
+constexpr int kHalvings = 6;  ///< only about a jump do so many come together
 
 /// low + share (high - low), aligned.
 Bytes on_the_way(Bytes low, Bytes high, double share) {

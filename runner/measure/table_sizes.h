@@ -36,9 +36,9 @@ struct AgreedPoint {
 
 /// Adds points where a straight line between neighbours is wrong, as where a backend changes its
 /// protocol: half way between two that differ by more than 15 %; where that one lies more than 3 %
-/// off their line, half way in both halves again, down to an eighth of the way. What is measured
-/// depends on agreed times alone, so that all ranks measure the same sizes. `points` ascend, and do
-/// so afterwards.
+/// off their line, half way in both halves again, down to a sixty-fourth of the way. What is
+/// measured depends on agreed times alone, so that all ranks measure the same sizes. `points`
+/// ascend, and do so afterwards.
 void refine(std::vector<AgreedPoint>& points, const std::function<AgreedPoint(Bytes)>& measure);
 
 }  // namespace lockstep::runner

@@ -110,7 +110,7 @@ TEST_CASE("where nothing changes, nothing is measured") {
   CHECK(points.size() == 3);
 }
 
-TEST_CASE("around a jump sizes get dense, to an eighth of the way") {
+TEST_CASE("around a jump sizes get dense, to a sixty-fourth of the way") {
   // From 4096 bytes, 14 us, to 8192, 48 us; the jump of 30 us lies at 5000.
   std::vector<AgreedPoint> points = points_at({{4096}, {8192}}, 30);
   refine(points, [](Bytes size) { return point_at(size, 30); });
@@ -118,8 +118,8 @@ TEST_CASE("around a jump sizes get dense, to an eighth of the way") {
   for (const AgreedPoint& each : points) sizes.push_back(each.point.bytes);
   const auto above = std::ranges::lower_bound(sizes, Bytes{5000});
   REQUIRE(above != sizes.end());
-  CHECK(above->count - std::prev(above)->count == 512);
-  CHECK(sizes.size() <= 9);
+  CHECK(above->count - std::prev(above)->count == 64);
+  CHECK(sizes.size() <= 11);
 }
 
 }  // namespace
