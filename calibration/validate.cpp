@@ -26,6 +26,9 @@ constexpr int kFew = 2;
 std::string group_of(const Calibration& calibration, const Run& run, const ResultPoint& point,
                      const PlatformOptions& platform) {
   const std::string replayed = run.compute == Compute::replay ? "_replay" : "";
+  if (run.strategy.kind == "parameter_server") {
+    return (platform.network ? "parameter_server_hosts" : "parameter_server") + replayed;
+  }
   if (platform.network) return "hosts" + replayed;
   if (on_cpu(calibration)) return "cpu" + replayed;
   if (run.strategy.kind == "data_parallel") return run.strategy.kind;

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "calibration/check.h"
+#include "calibration/compare_servers.h"
 #include "calibration/validation_table.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -109,6 +110,7 @@ std::string timelines(const Inputs& inputs, const PlatformOptions& platform) {
     for (const Run& run : inputs.runs[i]) {
       if (run.failure) continue;
       text += bucket_table(inputs.calibrations[i], run, platform);
+      text += compare_servers(inputs.calibrations[i], run, platform);
     }
   }
   return text;
@@ -153,7 +155,7 @@ void add_validate(CLI::App& app, Action& action) {
       ->type_name("20%");
   command->add_option("--json", options->json, "Write the comparison as JSON")->type_name("FILE");
   command->add_flag("--timelines", options->timelines,
-                    "Compare when each bucket was ready, launched and done");
+                    "Compare when each bucket was ready, launched and done, and what servers saw");
   command->footer(
       "Example:\n  lockstep validate calibration.json measured/runs.json --mean 6% --worst 15%\n"
       "Exits with 1 where a bound does not hold.");

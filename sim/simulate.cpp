@@ -17,6 +17,7 @@
 #include "sim/core/error.h"
 #include "sim/core/symmetry.h"
 #include "sim/scenario/point.h"
+#include "sim/simulate_servers.h"
 #include "sim/workload/strategy.h"
 
 namespace lockstep {
@@ -150,6 +151,12 @@ SimulatedPoint simulate_steps(const Scenario& scenario, const Calibration& calib
                               int workers) {
   const bool noise = has_noise(scenario, calibration);
   const Point point = make_point(scenario, calibration, workers);
+  if (strategy_named(point.workload.strategy.kind).has_servers) {
+    ResultPoint result = simulate_servers(scenario, calibration, point,
+                                          engine_options(scenario, calibration, point));
+    result.peak = peak_memory(point.workload);
+    return {.result = std::move(result), .input_known = has_input(point.workload)};
+  }
   const ReducedRun reduced = reduce_symmetric(compile(point.workload, Phase::steady),
                                               engine_options(scenario, calibration, point));
   const TaskGraph& graph = reduced.graph;
@@ -281,8 +288,11 @@ Prediction simulate(const Scenario& scenario, const Calibration& calibration, un
 
 Timeline simulate_step(const Scenario& scenario, const Calibration& calibration, int workers) {
   const Point point = make_point(scenario, calibration, workers);
-  const TaskGraph graph = compile(point.workload, Phase::steady);
   EngineOptions options = engine_options(scenario, calibration, point);
+  if (strategy_named(point.workload.strategy.kind).has_servers) {
+    return server_timeline(scenario, calibration, point, options);
+  }
+  const TaskGraph graph = compile(point.workload, Phase::steady);
   constexpr std::uint32_t kShown = 4;  // late enough for a host that runs ahead
   options.iterations = kShown + 1;
   options.record_spans = true;

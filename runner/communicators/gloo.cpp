@@ -22,8 +22,10 @@
 #include <gloo/rendezvous/context.h>
 #include <gloo/scatter.h>
 #include <gloo/transport/tcp/device.h>
+#include <gloo/transport/unbound_buffer.h>
 
 #include "runner/communicators/lost_peers.h"
+#include "runner/communicators/point_to_point.h"
 #include "runner/measure/clock.h"
 #include "sim/core/error.h"
 
@@ -310,25 +312,94 @@ void GlooCommunicator::run(const Operation& operation) {
   }
 }
 
-}  // namespace
+class GlooMailbox final : public Mailbox {
+ public:
+  GlooMailbox(std::unique_ptr<gloo::transport::UnboundBuffer> buffer, int rank, std::uint64_t tag)
+      : buffer_(std::move(buffer)), rank_(rank), tag_(tag) {}
 
-std::unique_ptr<Communicator> make_gloo(const WorkerEnvironment& environment, int size,
-                                        const std::shared_ptr<Store>& store,
-                                        std::chrono::milliseconds timeout) {
-  LOCKSTEP_ASSERT(environment.rank < size, "only members make a communicator");
+  void send(int to) override {
+    guarded([&] { buffer_->send(to, tag_); });
+  }
+  void wait_sent() override {
+    guarded([&] { buffer_->waitSend(kForever); });
+  }
+  void receive(int from) override {
+    guarded([&] { buffer_->recv(from, tag_); });
+  }
+  bool wait_received() override {
+    bool received = false;
+    guarded([&] { received = buffer_->waitRecv(kForever); });
+    return received;
+  }
+  void abort() override { buffer_->abortWaitRecv(); }
+
+ private:
+  static constexpr std::chrono::milliseconds kForever = std::chrono::hours(24 * 365);
+
+  template <class F>
+  void guarded(F what) {
+    try {
+      what();
+    } catch (const std::exception& error) {
+      throw LostPeers(fmt::format("rank {} lost the others: {}", rank_, error.what()));
+    }
+  }
+
+  std::unique_ptr<gloo::transport::UnboundBuffer> buffer_;
+  int rank_;
+  std::uint64_t tag_;
+};
+
+class GlooPointToPoint final : public PointToPoint {
+ public:
+  explicit GlooPointToPoint(std::shared_ptr<gloo::rendezvous::Context> context)
+      : context_(std::move(context)) {}
+
+  int rank() const override { return context_->rank; }
+  int size() const override { return context_->size; }
+  std::unique_ptr<Mailbox> mailbox(void* memory, std::size_t bytes, std::uint64_t tag) override {
+    return std::make_unique<GlooMailbox>(context_->createUnboundBuffer(memory, bytes), rank(), tag);
+  }
+
+ private:
+  std::shared_ptr<gloo::rendezvous::Context> context_;
+};
+
+/// `group`: of what, in the store.
+std::shared_ptr<gloo::rendezvous::Context> connect_group(const WorkerEnvironment& environment,
+                                                         int size, const std::string& group,
+                                                         const std::shared_ptr<Store>& store,
+                                                         std::chrono::milliseconds timeout) {
+  LOCKSTEP_ASSERT(environment.rank < size, "only members connect");
   try {
     auto transport = make_transport(environment);
     auto context = std::make_shared<gloo::rendezvous::Context>(environment.rank, size);
     context->setTimeout(timeout);
-    GlooStore addresses(store, fmt::format("gloo/{}/", size), timeout);
+    GlooStore addresses(store, fmt::format("{}/{}/", group, size), timeout);
     context->connectFullMesh(addresses, transport);
-    return std::make_unique<GlooCommunicator>(std::move(context));
+    return context;
   } catch (const RunError&) {
     throw;
   } catch (const std::exception& error) {
     throw LostPeers(
         fmt::format("rank {} cannot connect to the others: {}", environment.rank, error.what()));
   }
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_gloo(const WorkerEnvironment& environment, int size,
+                                        const std::shared_ptr<Store>& store,
+                                        std::chrono::milliseconds timeout) {
+  return std::make_unique<GlooCommunicator>(
+      connect_group(environment, size, "gloo", store, timeout));
+}
+
+std::unique_ptr<PointToPoint> make_point_to_point(const WorkerEnvironment& environment,
+                                                  const std::shared_ptr<Store>& store,
+                                                  std::chrono::milliseconds timeout) {
+  return std::make_unique<GlooPointToPoint>(
+      connect_group(environment, environment.world_size, "messages", store, timeout));
 }
 
 std::string gloo_version() {

@@ -35,7 +35,7 @@ Bench::Bench(const BenchOptions& options, Communicator* communicator, Device& de
       device_(device),
       model_(options.replay ? replayed_model(*options.replay)
                             : make_model(options.model, device.torch(), options.seed)),
-      strategy_(make_strategy(options.strategy, model_, communicator, device)),
+      strategy_(make_strategy(options.strategy, model_, communicator, device, options.servers)),
       slowness_(options.stragglers, communicator != nullptr ? communicator->rank() : 0,
                 options.spin) {
   Slowness* slowness = slowness_.any() ? &slowness_ : nullptr;

@@ -31,6 +31,7 @@ struct BenchOptions {
   std::uint64_t seed = 1;
   std::vector<InjectedStraggler> stragglers{};
   std::optional<Profile> replay{};  ///< waits for it instead of computing
+  PointToPoint* servers = nullptr;  ///< all processes, where the strategy has servers
   Moment spin = 0;                  ///< of waits, see wait_until
 };
 
@@ -54,6 +55,8 @@ class Bench {
   const Model& model() const { return model_; }
   std::int64_t dataset_samples() const { return loader_ ? loader_->samples() : 0; }
   Bytes input_bytes() const;  ///< of one batch
+  /// With servers, in the steps since the last call.
+  std::vector<ServerExchange> take_exchanges() { return strategy_->take_exchanges(); }
   /// Parameters as their gradients get ready; trains one step to see it.
   std::vector<int> ready_order();
 

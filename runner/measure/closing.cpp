@@ -78,6 +78,21 @@ void print_runs(const std::vector<Run>& runs) {
   }
 }
 
+void print_servers(const std::vector<Run>& runs) {
+  for (const Run& run : runs) {
+    if (!run.servers) continue;
+    fmt::print("{}: {:.1f} samples/s, updates {:.2f} behind in the mean", run.id,
+               run.servers->throughput, mean_staleness(run.servers->staleness));
+    std::int64_t all = 0;
+    for (const StalenessCount& count : run.servers->staleness) all += count.updates;
+    for (const StalenessCount& count : run.servers->staleness) {
+      fmt::print(", {}: {:.0f} %", count.staleness,
+                 100 * static_cast<double>(count.updates) / static_cast<double>(all));
+    }
+    fmt::print("\n");
+  }
+}
+
 void print_stability(const std::vector<Run>& runs) {
   const auto stable = std::ranges::count_if(runs, &Run::stable);
   if (stable == static_cast<std::ptrdiff_t>(runs.size())) {
@@ -155,6 +170,7 @@ void print_closing(const Part& whole, const VisitRecord& record, const MeasureOp
     return flush_screen();
   }
   print_runs(whole.runs);
+  print_servers(whole.runs);
   fmt::print("\n");
   const Measurement& machine = whole.measurement;
   if (options.calibration.empty()) {

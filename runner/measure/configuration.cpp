@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <deque>
 
+#include "runner/measure/append.h"
 #include "runner/measure/bench.h"
 #include "runner/measure/clock.h"
 #include "runner/measure/estimate.h"
 #include "runner/measure/series.h"
+#include "runner/measure/server_statistics.h"
 #include "runner/measure/statistics.h"
 #include "runner/measure/trace.h"
 
@@ -24,7 +26,16 @@ struct Shared {
   StrategyOptions strategy;
   std::unique_ptr<Bench> bench;
   RunSeries series{};
+  std::vector<ServerExchange> exchanges{};  ///< of the timed steps
 };
+
+/// Workers that do not wait for each other take a while to fall into their own rhythm after they
+/// have begun a block at once.
+constexpr int kFreeBlock = 20;
+
+bool is_free(const StrategyOptions& strategy) {
+  return strategy.kind == "parameter_server" && strategy.staleness != 0;
+}
 
 class Measuring {
  public:
@@ -38,7 +49,7 @@ class Measuring {
   std::unique_ptr<Bench> make_bench(const StrategyOptions& strategy) const;
   void warm_up();
   void profile_block(ProfileSeries& series);
-  void run_block(Bench& bench, RunSeries& series);
+  void run_block(Bench& bench, RunSeries& series, int steps);
   void single_round();
   void round();
   std::string run_id(const StrategyOptions& strategy, int workers) const;
@@ -81,6 +92,7 @@ std::unique_ptr<Bench> Measuring::make_bench(const StrategyOptions& strategy) co
                      .precision = options.precision,
                      .seed = options.seed,
                      .replay = shared ? configuration_.replay : configuration_.replay_alone,
+                     .servers = shared ? worker_.servers.get() : nullptr,
                      .spin = worker_.spin()};
   if (shared) bench.stragglers = options.stragglers;  // a profile is that of a sound worker
   return std::make_unique<Bench>(bench, shared ? worker_.communicator.get() : nullptr,
@@ -94,6 +106,10 @@ std::string Measuring::run_id(const StrategyOptions& strategy, int workers) cons
   if (strategy.bucket_cap != usual.bucket_cap ||
       strategy.first_bucket_cap != usual.first_bucket_cap) {
     id += fmt::format("-caps{}-{}", strategy.first_bucket_cap.count, strategy.bucket_cap.count);
+  }
+  if (strategy.kind == "parameter_server") {
+    id += fmt::format("-servers{}-{}", strategy.servers,
+                      strategy.staleness ? fmt::format("stale{}", *strategy.staleness) : "free");
   }
   id += precision_ending(worker_.options.precision) + fmt::format("-n{}", workers);
   if (workers > 1 && worker_.hosts() > 1) {
@@ -123,8 +139,8 @@ void Measuring::profile_block(ProfileSeries& series) {
   }
 }
 
-void Measuring::run_block(Bench& bench, RunSeries& series) {
-  for (int i = 0; i < per_block_; ++i) {
+void Measuring::run_block(Bench& bench, RunSeries& series, int steps) {
+  for (int i = 0; i < steps; ++i) {
     series.steps.push_back(bench.timed_step());
     worker_.progress.beat();
   }
@@ -136,7 +152,7 @@ void Measuring::single_round() {
   if (mine) {
     announce(run_id({.kind = "single"}, 1), "single");
     if (profiles()) profile_block(alone_);
-    run_block(*single_, single_run_);
+    run_block(*single_, single_run_, per_block_);
   }
   const Speed before = std::exchange(last_speed_, worker_.speed());
   if (!mine) return;
@@ -156,7 +172,9 @@ void Measuring::round() {
   }
   for (Shared& shared : shared_) {
     announce(run_id(shared.strategy, worker_.size()), shared.strategy.kind);
-    run_block(*shared.bench, shared.series);
+    const int steps = is_free(shared.strategy) ? std::max(kFreeBlock, per_block_) : per_block_;
+    run_block(*shared.bench, shared.series, steps);
+    append(shared.exchanges, shared.bench->take_exchanges());
     const Speed before = std::exchange(last_speed_, worker_.speed());
     shared.series.speed.add(before.all, last_speed_.all);
   }
@@ -178,6 +196,7 @@ void Measuring::warm_up() {
     for (Shared& shared : shared_) shared.bench->timed_step();
     worker_.progress.beat();
   }
+  for (Shared& shared : shared_) shared.bench->take_exchanges();  // those do not count
   const int fitting = steps_per_block(Time::nanoseconds(step), worker_.options.steps);
   per_block_ = static_cast<int>(worker_.agree(fitting));
 }
@@ -202,6 +221,11 @@ void Measuring::run() {
   add_run(single_run_, {.kind = "single"}, 1);
   for (Shared& shared : shared_) {
     add_run(shared.series, shared.strategy, worker_.size());
+    if (shared.strategy.kind == "parameter_server" && !shared.series.steps.empty()) {
+      worker_.part.runs.back().servers =
+          server_statistics(worker_, shared.exchanges, shared.series.steps, shared.strategy.servers,
+                            configuration_.batch);
+    }
     if (worker_.options.repeat == 0) trace(shared);
   }
 }

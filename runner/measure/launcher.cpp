@@ -19,6 +19,7 @@
 #include <map>
 #include <optional>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "runner/measure/progress.h"
@@ -66,6 +67,7 @@ struct Child {
   std::string unread;  ///< of a line that is not complete
   std::string run;     ///< it says it is at
   std::int64_t beats = 0;
+  bool idle = false;          ///< it says that it waits for others
   std::string failure;        ///< as it says itself
   bool lost = false;          ///< it says that it lost others
   std::optional<int> status;  ///< of waitpid, once it has ended
@@ -145,6 +147,8 @@ bool read_progress(Child& child) {
   for (std::size_t end = 0; (end = child.unread.find('\n')) != std::string::npos;) {
     const std::string line = child.unread.substr(0, end);
     child.unread.erase(0, end + 1);
+    child.idle = line == "~";
+    if (child.idle) continue;
     if (line.starts_with('!') || line.starts_with('?')) {
       child.lost = line.front() == '?';
       child.failure = line.substr(1);
@@ -306,7 +310,7 @@ class Workers {
   /// Everybody waits for the one that is stopped or hangs, and has come further.
   const Child& least_far() const {
     return *std::ranges::min_element(children_, {}, [](const Child& c) {
-      return std::pair(!c.stopped_since.has_value(), c.beats);
+      return std::tuple(!c.stopped_since.has_value(), c.idle, c.beats);
     });
   }
 

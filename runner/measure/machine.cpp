@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "runner/measure/clocks.h"
 #include "runner/measure/collectives.h"
@@ -11,6 +13,7 @@
 #include "runner/measure/interference.h"
 #include "runner/measure/origin.h"
 #include "runner/measure/statistics.h"
+#include "runner/strategies/server.h"
 
 namespace lockstep::runner {
 
@@ -31,6 +34,41 @@ bool wants_gather(const MeasureOptions& options) {
 
 std::string topology(const Worker& worker) {
   return worker.hosts() == 1 ? kOneHost : fmt::format("{} hosts", worker.hosts());
+}
+
+/// A message between rank 0 and the first server, which are two processes of a host.
+void measure_messages(Worker& worker) {
+  constexpr std::size_t kDropped = 2;
+  worker.progress.say("", "messages");
+  const Speed before = worker.speed();
+  CollectiveTable table{.collective = "send_recv",
+                        .backend = "gloo",
+                        .algorithm = "",
+                        .workers = 2,
+                        .topology = kOneHost,
+                        .points = {},
+                        .environment = worker.part.measurement.origin.environment};
+  for (const Bytes bytes : worker.first() ? sizes().bytes : std::vector<Bytes>{}) {
+    const int rounds = bytes < kMiB ? 40 : 9;
+    std::vector<double> times;
+    for (const Moment time : time_messages(*worker.servers, worker.size(), bytes, rounds)) {
+      times.push_back(static_cast<double>(time));
+    }
+    times.erase(times.begin(), times.begin() + kDropped);
+    const auto at = [&times](double part) {
+      return Time::nanoseconds(std::llround(quantile(times, part)));
+    };
+    table.points.push_back(
+        {.bytes = bytes, .p10 = at(0.1), .p50 = at(0.5), .p90 = at(0.9), .host = {}});
+    worker.progress.beat();
+  }
+  const Speed after = worker.speed();
+  if (!worker.first()) return;
+  worker.part.measurement.collectives.push_back(
+      {.process = worker.options.repeat,
+       .speed_index = {.before = Time::nanoseconds(before.own),
+                       .after = Time::nanoseconds(after.own)},
+       .table = std::move(table)});
 }
 
 /// The reference kernel by `active` workers at once, `threads` threads each, on all cores.
@@ -66,7 +104,8 @@ void measure_copies(Worker& worker) {
   worker.progress.say("", "copies into buckets");
   worker.barrier();
   std::vector<CopyTable> tables{measure_bucket_copies(*worker.device)};
-  if (wants_gather(worker.options)) tables.push_back(measure_adding(*worker.device));
+  if (wants_gather(worker.options) || worker.servers)
+    tables.push_back(measure_adding(*worker.device));
   if (!worker.first()) return;
   for (CopyTable& table : tables) worker.part.measurement.copies.push_back(std::move(table));
 }
@@ -102,6 +141,7 @@ void measure_collectives(Worker& worker) {
 void measure_machine(Worker& worker) {
   if (worker.communicator) {
     measure_collectives(worker);
+    if (worker.servers && worker.hosts() == 1) measure_messages(worker);
     worker.progress.say("", "compute beside collectives");
     for (InterferenceSample& sample : measure_interference(*worker.communicator, *worker.device)) {
       worker.part.measurement.interference.push_back(std::move(sample));

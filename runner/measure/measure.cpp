@@ -57,7 +57,7 @@ LaunchResult launch_repeat(const MeasureOptions& options, std::vector<std::strin
                            int repeat, const std::string& visit) {
   arguments.insert(arguments.end(), {"--repeat", std::to_string(repeat), "--visit", visit});
   return launch_workers({.arguments = std::move(arguments),
-                         .workers = options.workers,
+                         .workers = options.workers + servers_beside(options),
                          .silence_seconds = options.silence_seconds});
 }
 

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 
@@ -32,6 +33,7 @@ constexpr const char* kExample =
 struct Words {
   std::string bucket_cap = "25MiB", first_bucket_cap = "1MiB";
   std::string compute = "real";
+  std::string staleness = "0";
   std::vector<std::string> batches{"32"};
   std::string precision = "fp32";
   bool no_batch_norm = false, dropout = false;
@@ -75,6 +77,39 @@ Time budget_of(const std::string& text) {
     throw InputError({}, "--budget", error.what(), "as in 2min");
   }
   throw InputError({}, "--budget", "nothing takes no time", "as in 2min");
+}
+
+std::optional<std::int64_t> staleness_of(const std::string& text) {
+  if (text == "none") return std::nullopt;
+  std::int64_t bound = -1;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, bound);
+  if (error == std::errc() && stop == end && bound >= 0 && bound <= 1'000'000) return bound;
+  throw InputError({}, "--staleness", fmt::format("\"{}\" is no bound", text),
+                   "none, 0 for synchronous steps, or by how many a worker may be ahead");
+}
+
+void check_servers(const MeasureOptions& options) {
+  const auto named = std::ranges::count(options.strategies, "parameter_server");
+  if (named == 0) {
+    for (const char* flag : {"servers", "staleness"}) {
+      if (options.settings.at(flag) == (flag == std::string("servers") ? "1" : "0")) continue;
+      throw InputError({}, fmt::format("--{}", flag), "no strategy has servers",
+                       "--strategies parameter_server");
+    }
+    return;
+  }
+  if (named > 1) throw InputError({}, "--strategies", "parameter_server is named twice");
+  if (options.device == "cuda") {
+    throw InputError({}, "--strategies", "parameter_server serves workers on cores so far",
+                     "--device cpu");
+  }
+  if (options.only_collectives) {
+    throw InputError({}, "--collectives", "has nothing to do with parameter_server");
+  }
+  if (options.workers < 2) {
+    throw InputError({}, "--workers", "one worker alone needs no server", "--workers 2");
+  }
 }
 
 int batch_of(const std::string& text) {
@@ -193,6 +228,7 @@ void take_words(const Words& words, MeasureOptions& options) {
   }
   take_batches(words.batches, options);
   options.precision = parse_precision(words.precision);
+  options.served.staleness = staleness_of(words.staleness);
   options.compute = words.compute == "replay" ? Compute::replay : Compute::real;
 }
 
@@ -218,7 +254,8 @@ void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
       ->check(CLI::IsMember(precision_names()))
       ->capture_default_str();
   app.add_option("--strategies,--strategy", options.strategies,
-                 "of single, all_reduce, gather_scatter, ddp, data_parallel (GPUs: single on one, "
+                 "of single, all_reduce, gather_scatter, ddp, data_parallel, parameter_server "
+                 "(GPUs: single on one, "
                  "ddp on all numbers of them, the others on 2, 4, 8, ...)")
       ->delimiter(',')
       ->check(CLI::IsMember(strategy_names()))
@@ -226,6 +263,14 @@ void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
   app.add_option("--bucket-cap", words.bucket_cap, "of ddp: a bucket is closed at this size")
       ->capture_default_str();
   app.add_option("--first-bucket-cap", words.first_bucket_cap, "of ddp's first bucket")
+      ->capture_default_str();
+  app.add_option("--servers", options.served.servers,
+                 "of parameter_server: processes beside the workers that hold the parameters")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--staleness", words.staleness,
+                 "of parameter_server: iterations that a worker may be ahead of the slowest; 0: "
+                 "synchronous, none: no bound")
       ->capture_default_str();
   app.add_flag("--collectives", options.only_collectives, "collectives only, by size");
   app.add_option("--seed", options.seed, "of parameters and samples")->capture_default_str();
@@ -340,6 +385,12 @@ std::string command_of(int argc, const char* const* argv) {
 
 }  // namespace
 
+int servers_beside(const MeasureOptions& options) {
+  const auto& named = options.strategies;
+  const bool serves = std::ranges::find(named, "parameter_server") != named.end();
+  return serves ? options.served.servers : 0;
+}
+
 MeasureOptions parse_options(int argc, const char* const* argv) {
   MeasureOptions options;
   Words words;
@@ -371,6 +422,7 @@ MeasureOptions parse_options(int argc, const char* const* argv) {
     throw InputError({}, "--dry-run", "does nothing that --resume could go on with", "one of them");
   }
   options.settings = settings_of(app);
+  check_servers(options);
   options.command = command_of(argc, argv);
   return options;
 }

@@ -18,6 +18,7 @@ struct MeasureOptions {
   Precision precision = Precision::fp32;
   std::vector<std::string> strategies{"single", "ddp"};
   StrategyOptions buckets;        ///< of ddp; `kind` does not count
+  StrategyOptions served;         ///< of parameter_server; `kind` does not count
   bool only_collectives = false;  ///< nothing but their tables
   Compute compute = Compute::real;
   int slow_motion = 1;      ///< a replay waits so many times as long as the calibration says
@@ -50,6 +51,9 @@ struct MeasureOptions {
   int repeat = 0;
   std::string visit;  ///< id of the whole measurement
 };
+
+/// Processes beside the workers: servers, where a strategy has some.
+int servers_beside(const MeasureOptions& options);
 
 /// Parses and checks a command line. Prints and leaves by itself for --help and --version; throws
 /// InputError, in one line, for a flag or a value that cannot be.

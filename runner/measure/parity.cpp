@@ -119,12 +119,12 @@ std::vector<Batch> cut(const Batch& whole, int shares) {
 
 Parity check_parity(const std::string& name, const StrategyOptions& options, int batch,
                     std::uint64_t seed, Communicator& communicator, Device& device,
-                    const std::function<void()>& beat) {
+                    const std::function<void()>& beat, PointToPoint* servers) {
   const std::size_t rank = static_cast<std::size_t>(communicator.rank());
   Model together = make_model(name, device.torch(), seed);
   OneDevice alone(name, device.torch(), seed, beat);
   together.drop_nothing();
-  const auto strategy = make_strategy(options, together, &communicator, device);
+  const auto strategy = make_strategy(options, together, &communicator, device, servers);
   Trainer trainer(together, *strategy);
   double worst_step = 0;
   for (int step = 0; step < kSteps; ++step) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "runner/communicators/communicator.h"
+#include "runner/communicators/point_to_point.h"
 #include "runner/measure/device.h"
 #include "runner/strategies/replica_devices.h"
 #include "sim/records/run.h"
@@ -22,10 +23,21 @@ inline constexpr double kParityBound = 1e-4;
 /// takes a while.
 Parity check_parity(
     const std::string& model, const StrategyOptions& options, int batch, std::uint64_t seed,
-    Communicator& communicator, Device& device, const std::function<void()>& beat = [] {});
+    Communicator& communicator, Device& device, const std::function<void()>& beat = [] {},
+    PointToPoint* servers = nullptr);
 
-/// The same for data_parallel, whose devices are all this process's: `samples` (>= one for each
-/// device) are shared out among them, and shares weigh by their samples.
+/// For parameter_server where it is not synchronous: trains a few steps on all ranks, logs in which
+/// order the servers (ranks behind the workers' of `group`) applied which update and which version
+/// each worker computed on, and trains the same on this device alone in that order. Returns how far
+/// this rank's parameters are from those of that worker, relative to how far they moved: zero where
+/// all is the same to the bit. All ranks call. RunError where the log contradicts itself.
+Parity check_update_order(
+    const std::string& model, const StrategyOptions& options, int batch, std::uint64_t seed,
+    Communicator& communicator, Device& device, PointToPoint& group,
+    const std::function<void()>& beat = [] {});
+
+/// The same as check_parity for data_parallel, whose devices are all this process's: `samples` (>=
+/// one for each device) are shared out among them, and shares weigh by their samples.
 Parity check_data_parallel(
     const std::string& model, int samples, std::uint64_t seed, ReplicaDevices& devices,
     Device& device, const std::function<void()>& beat = [] {});

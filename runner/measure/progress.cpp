@@ -31,6 +31,10 @@ void Progress::beat() {
   if (fd_ >= 0) write_all(fd_, ".\n");
 }
 
+void Progress::idle() {
+  if (fd_ >= 0) write_all(fd_, "~\n");
+}
+
 void Progress::say(const std::string& run, const std::string& what) {
   if (hushed_) {
     beat();

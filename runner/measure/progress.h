@@ -18,6 +18,8 @@ class Progress {
   Progress(int fd, bool talk);
   /// A step was done.
   void beat();
+  /// It has nothing to do until others ask for something: should all be silent, it is not to blame.
+  void idle();
   /// `run` is the id of the run under way, or empty.
   void say(const std::string& run, const std::string& what);
   /// What is said from here on ends in the time left.

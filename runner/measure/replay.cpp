@@ -122,7 +122,7 @@ void Replay::step(Recorder* recorder) {
   mark(Mark::backward_end);
   strategy_.before_optimizer();
   mark(Mark::optimizer_begin);
-  pass(profile_.optimizer);
+  if (!strategy_.updates_parameters()) pass(profile_.optimizer);
   mark(Mark::optimizer_end);
   strategy_.after_optimizer();
   for (const at::Tensor& parameter : model_.parameters()) parameter.mutable_grad().reset();

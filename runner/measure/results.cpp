@@ -26,6 +26,21 @@ RunRank middle(std::vector<RunRank> ranks) {
   return ranks[(ranks.size() - 1) / 2];
 }
 
+/// Another repeat's; `repeats` there are with it.
+void add_servers(ServerStatistics& whole, const ServerStatistics& more, std::size_t repeats) {
+  for (const StalenessCount& count : more.staleness) {
+    const auto known =
+        std::ranges::find(whole.staleness, count.staleness, &StalenessCount::staleness);
+    if (known == whole.staleness.end()) {
+      whole.staleness.push_back(count);
+    } else {
+      known->updates += count.updates;
+    }
+  }
+  std::ranges::sort(whole.staleness, {}, &StalenessCount::staleness);
+  whole.throughput += (more.throughput - whole.throughput) / static_cast<double>(repeats);
+}
+
 /// Adds to whole records what belongs to everybody once, and to each rank.
 class Merging {
  public:
@@ -66,6 +81,8 @@ class Merging {
       return;
     }
     append(known->repeats, std::move(run.repeats));
+    if (known->servers && run.servers)
+      add_servers(*known->servers, *run.servers, known->repeats.size());
     if (!known->parity) known->parity = run.parity;
   }
 

@@ -61,7 +61,7 @@ at::Tensor Trainer::train(const Batch& batch, Recorder* recorder) {
   mark(Mark::backward_end);
   strategy_.before_optimizer();
   mark(Mark::optimizer_begin);
-  sgd_.step(strategy_.gradients());
+  if (!strategy_.updates_parameters()) sgd_.step(strategy_.gradients());
   mark(Mark::optimizer_end);
   strategy_.after_optimizer();
   // Undefined gradients are taken over by the next backward instead of being added to.

@@ -34,19 +34,36 @@ std::vector<StrategyOptions> shared_strategies(const Worker& worker) {
     if (kind == "single") continue;
     StrategyOptions strategy;
     if (kind == "ddp") strategy = worker.options.buckets;
+    if (kind == "parameter_server") strategy = worker.options.served;
     strategy.kind = kind;
     shared.push_back(strategy);
   }
   return shared;
 }
 
+/// Servers that apply one update after another: in the same order one device must get the same.
+Parity check_asynchronous(Worker& worker, const std::string& model, const StrategyOptions& strategy,
+                          int batch) {
+  const Parity parity =
+      check_update_order(model, strategy, batch, worker.options.seed, *worker.communicator,
+                         *worker.device, *worker.servers, [&worker] { worker.progress.beat(); });
+  if (parity.relative_l2 == 0) return parity;
+  throw RunError(fmt::format(
+      "parity: {} on {} workers trains {} away from one device that applies the same updates in "
+      "the same order, by {:.1e} of {} steps; nothing is allowed",
+      strategy.kind, worker.size(), model, parity.relative_l2, parity.steps));
+}
+
 /// Before a strategy is timed, it is checked: in the first repeat, for all of them.
 Parity check(Worker& worker, const std::string& model, const StrategyOptions& strategy) {
   worker.progress.say("", fmt::format("{}: checking {} against one device", model, strategy.kind));
   const int batch = std::min(kParityBatch, *std::ranges::min_element(worker.options.batches));
-  const Parity parity =
-      check_parity(model, strategy, batch, worker.options.seed, *worker.communicator,
-                   *worker.device, [&worker] { worker.progress.beat(); });
+  if (strategy.kind == "parameter_server" && strategy.staleness != 0) {
+    return check_asynchronous(worker, model, strategy, batch);
+  }
+  const Parity parity = check_parity(
+      model, strategy, batch, worker.options.seed, *worker.communicator, *worker.device,
+      [&worker] { worker.progress.beat(); }, worker.servers.get());
   if (!(parity.relative_l2 <= kParityBound)) {
     throw RunError(fmt::format(
         "parity: {} on {} workers trains {} away from one device by {:.1e} "

@@ -18,6 +18,7 @@
 #include "runner/measure/straggler.h"
 #include "runner/measure/visit.h"
 #include "runner/measure/watch.h"
+#include "runner/strategies/server.h"
 
 namespace lockstep::runner {
 
@@ -32,6 +33,26 @@ std::vector<int> cores_of(const WorkerEnvironment& environment, const std::vecto
     cores.push_back(all[(first + i) % all.size()]);
   }
   return cores;
+}
+
+/// Of the workers: the last `servers` processes are none.
+WorkerEnvironment without_servers(WorkerEnvironment environment, int servers) {
+  if (servers == 0) return environment;
+  const int workers = environment.world_size - servers;
+  if (workers < 2) {
+    throw InputError({}, "--servers",
+                     fmt::format("{} of {} processes leave {} to work", servers,
+                                 environment.world_size, std::max(0, workers)),
+                     "start two more than servers, or more");
+  }
+  const bool one_host = environment.local_size == environment.world_size;
+  if (!one_host && environment.local_size > 1) {
+    throw InputError({}, "--servers", "several processes on each of several hosts",
+                     "over several hosts one a host: the last ones are the servers'");
+  }
+  environment.world_size = workers;
+  if (one_host) environment.local_size = workers;
+  return environment;
 }
 
 /// The kernel draws a number when it starts: who has the same one runs on the same machine.
@@ -58,7 +79,7 @@ void keep_memory() {
 
 Worker::Worker(const MeasureOptions& given, const WorkerEnvironment& where)
     : options(given),
-      environment(where),
+      environment(without_servers(where, servers_beside(given))),
       all_cores(usable_cores()),
       progress(progress_fd(), where.rank == 0) {
   keep_memory();
@@ -72,8 +93,9 @@ Worker::Worker(const MeasureOptions& given, const WorkerEnvironment& where)
   if (!replays()) bind_to_cores(cores);  // who waits needs no core of its own
   device = make_cpu_device(options.threads);
   if (size() > 1) {
-    store = meet(environment);
+    store = meet(where);
     communicator = make_gloo(environment, size(), store);
+    if (where.world_size > size()) servers = make_point_to_point(where, store);
     emulated_ = hosts() > 1 && on_one_machine(*communicator, device->torch());
   }
   reference = std::make_unique<ReferenceKernel>(*device);
@@ -87,7 +109,8 @@ void Worker::barrier() {
 
 Moment Worker::spin() const {
   // Workers of other hosts count: they may be emulated on this machine.
-  return spin_time(size(), static_cast<int>(std::thread::hardware_concurrency()));
+  const int processes = size() + servers_beside(options);
+  return spin_time(processes, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 Speed Worker::speed() {
@@ -126,16 +149,15 @@ void Worker::forget() {
   speeds.clear();
 }
 
-void run_worker(const MeasureOptions& options, const WorkerEnvironment& environment,
-                const std::function<void(const std::string&)>& give_up) {
-  Worker worker(options, environment);
-  std::optional<Watch> watch;
-  if (give_up && worker.size() > 1) {
-    watch.emplace(environment, std::chrono::seconds(options.silence_seconds), give_up);
-    worker.barrier();  // all are watched from here on
-  }
+namespace {
+
+using GiveUp = std::function<void(const std::string&)>;
+
+/// Does `what`; tells the others, where nobody else does, why it fails.
+template <class F>
+void watched(std::optional<Watch>& watch, F what) {
   try {
-    measure_all(worker);
+    what();
   } catch (const LostPeers&) {
     if (watch) watch->find_out();
     throw;
@@ -145,6 +167,64 @@ void run_worker(const MeasureOptions& options, const WorkerEnvironment& environm
     if (watch) watch->fail(error.what());
     throw;
   }
+}
+
+void dismiss_servers(Worker& worker) {
+  if (!worker.servers || !worker.first()) return;
+  for (int server = worker.size(); server < worker.servers->size(); ++server) {
+    order_server(*worker.servers, server, {.what = ServerOrder::What::leave});
+  }
+}
+
+/// A server has no cores of its own: it works while workers wait for it.
+void run_server(const MeasureOptions& options, const WorkerEnvironment& environment,
+                const GiveUp& give_up) {
+  keep_memory();
+  const int workers = without_servers(environment, servers_beside(options)).local_size;
+  const int cores = static_cast<int>(usable_cores().size());
+  const auto device =
+      make_cpu_device(options.threads > 0 ? options.threads : std::max(1, cores / workers));
+  const std::shared_ptr<Store> store = meet(environment);
+  const auto group = make_point_to_point(environment, store);
+  std::optional<Watch> watch;
+  if (give_up) {
+    watch.emplace(environment, std::chrono::seconds(options.silence_seconds), give_up);
+  }
+  Progress progress(progress_fd(), /*talk=*/false);
+  watched(watch, [&] {
+    serve(*group, [&progress](bool busy) {
+      if (busy) {
+        progress.beat();
+      } else {
+        progress.idle();
+      }
+    });
+  });
+}
+
+}  // namespace
+
+void run_worker(const MeasureOptions& options, const WorkerEnvironment& environment,
+                const GiveUp& give_up) {
+  const int servers = servers_beside(options);
+  if (servers > 0 && environment.rank >= environment.world_size - servers) {
+    return run_server(options, environment, give_up);
+  }
+  Worker worker(options, environment);
+  std::optional<Watch> watch;
+  if (give_up && worker.size() > 1) {
+    watch.emplace(environment, std::chrono::seconds(options.silence_seconds), give_up);
+    worker.barrier();  // all are watched from here on
+  }
+  watched(watch, [&] {
+    try {
+      measure_all(worker);
+    } catch (const InputError&) {
+      dismiss_servers(worker);  // no worker goes on
+      throw;
+    }
+    dismiss_servers(worker);
+  });
 }
 
 }  // namespace lockstep::runner

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runner/communicators/communicator.h"
+#include "runner/communicators/point_to_point.h"
 #include "runner/communicators/rendezvous.h"
 #include "runner/measure/device.h"
 #include "runner/measure/options.h"
@@ -45,12 +46,13 @@ class Worker {
   void forget();
 
   MeasureOptions options;
-  WorkerEnvironment environment;
-  std::vector<int> cores;  ///< of this worker
+  WorkerEnvironment environment;  ///< of the workers alone
+  std::vector<int> cores;         ///< of this worker
   std::vector<int> all_cores;
   std::unique_ptr<Device> device;
   std::shared_ptr<Store> store;                ///< null alone
   std::unique_ptr<Communicator> communicator;  ///< null alone
+  std::unique_ptr<PointToPoint> servers;       ///< and workers before them; null without servers
   std::unique_ptr<ReferenceKernel> reference;
   std::optional<Calibration> calibration;  ///< that the runs belong to
   Progress progress;
@@ -61,7 +63,8 @@ class Worker {
   bool emulated_ = false;
 };
 
-/// Joins the others, measures what the options say, saves its part. Throws RunError where a peer is
+/// Joins the others, measures what the options say, saves its part; or serves those that do, as one
+/// of the last ranks where a strategy has servers. Throws RunError where a peer is
 /// lost or parity does not hold. Without a launcher of ours, `give_up` ends the process where
 /// another worker is gone; see Watch.
 void run_worker(const MeasureOptions& options, const WorkerEnvironment& environment,

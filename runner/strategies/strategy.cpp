@@ -27,11 +27,12 @@ void Strategy::backward(const at::Tensor& loss, const at::Tensor& root) {
 }
 
 std::vector<std::string> strategy_names() {
-  return {"single", "all_reduce", "gather_scatter", "ddp", "data_parallel"};
+  return {"single", "all_reduce", "gather_scatter", "ddp", "data_parallel", "parameter_server"};
 }
 
 std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, Model& model,
-                                        Communicator* communicator, Device& device) {
+                                        Communicator* communicator, Device& device,
+                                        PointToPoint* servers) {
   const std::string& kind = options.kind;
   if (kind == "single") return make_single(model);
   if (kind == "all_reduce" || kind == "gather_scatter" || kind == "ddp") {
@@ -41,6 +42,12 @@ std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, Model& m
     if (kind == "all_reduce") return make_all_reduce(model, *communicator, device);
     if (kind == "gather_scatter") return make_gather_scatter(model, *communicator, device);
     return make_ddp(options, model, *communicator, device);
+  }
+  if (kind == "parameter_server") {
+    if (communicator == nullptr || servers == nullptr) {
+      throw RunError("parameter_server needs workers and servers");
+    }
+    return make_parameter_server(options, model, *communicator, device, *servers);
   }
   if (kind == "data_parallel")
     throw RunError("data_parallel needs its devices, not a communicator");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runner/communicators/communicator.h"
+#include "runner/communicators/point_to_point.h"
 #include "runner/measure/device.h"
 #include "runner/models/model.h"
 #include "runner/strategies/names.h"
@@ -18,6 +19,16 @@ struct BucketMoments {
   Bytes bytes;
   Moment ready = 0;  ///< its last gradient was ready
   Moment launch = 0, done = 0;
+};
+
+/// One exchange of this worker with a server: a gradient there, and parameters back. Versions count
+/// the updates that the parameters held.
+struct ServerExchange {
+  int server = 0;
+  std::int64_t computed_on = 0;  ///< version of the parameters that the gradient belongs to
+  std::int64_t applied_at = 0;   ///< version to which the server applied it
+  std::int64_t received = 0;     ///< version that came back
+  Bytes out, in;                 ///< of the messages
 };
 
 /// How workers combine their gradients. A step calls before_forward, runs forward (loss), runs
@@ -45,16 +56,22 @@ class Strategy {
   /// In the order of Model::parameters(), until after_optimizer.
   virtual const std::vector<at::Tensor>& gradients() const = 0;
   virtual void after_optimizer() {}
+  /// Whether before_optimizer leaves nothing to update: the parameters are the new ones already.
+  virtual bool updates_parameters() const { return false; }
+  /// With servers, since the last call; k a step, by server.
+  virtual std::vector<ServerExchange> take_exchanges() { return {}; }
   /// Buckets of the last step, in the order in which they were launched; waits for them. Without
   /// buckets, each gradient is one.
   virtual std::vector<BucketMoments> take_buckets() = 0;
 };
 
-/// `communicator` may be null for "single". Broadcasts rank 0's parameters and buffers where there
-/// are several workers. InputError for an unknown kind, RunError for data_parallel, which has a
-/// function of its own. Model, communicator and device outlive it.
+/// `communicator` may be null for "single"; `servers`, all processes, but for "parameter_server".
+/// Broadcasts rank 0's parameters and buffers where there are several workers. InputError for an
+/// unknown kind, RunError for data_parallel, which has a function of its own. Model, communicator
+/// and device outlive it.
 std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, Model& model,
-                                        Communicator* communicator, Device& device);
+                                        Communicator* communicator, Device& device,
+                                        PointToPoint* servers = nullptr);
 
 /// Rank 0's parameters and buffers, on every rank.
 void share_state(const Model& model, Communicator& communicator);
@@ -68,5 +85,9 @@ std::unique_ptr<Strategy> make_gather_scatter(Model& model, Communicator& commun
 std::unique_ptr<Strategy> make_data_parallel(Model& model, ReplicaDevices& devices, Device& device);
 std::unique_ptr<Strategy> make_ddp(const StrategyOptions& options, Model& model,
                                    Communicator& communicator, Device& device);
+/// The workers are `communicator`'s, the servers the ranks of `group` behind them, which serve().
+std::unique_ptr<Strategy> make_parameter_server(const StrategyOptions& options, Model& model,
+                                                Communicator& communicator, Device& device,
+                                                PointToPoint& group);
 
 }  // namespace lockstep::runner

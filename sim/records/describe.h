@@ -151,4 +151,26 @@ void describe(Io& io, Described<Io, Cost>& cost) {
   io.field("launches", cost.launches);
 }
 
+template <class Io>
+void describe(Io& io, Described<Io, StalenessCount>& count) {
+  io.field("staleness", count.staleness);
+  io.field("updates", count.updates);
+}
+
+template <class Io>
+void describe(Io& io, Described<Io, ProcessTraffic>& traffic) {
+  io.field("process", traffic.process);
+  io.field("out_bytes", traffic.out);
+  io.field("in_bytes", traffic.in);
+  io.field("out_busy", traffic.out_busy);
+  io.field("in_busy", traffic.in_busy);
+}
+
+template <class Io>
+void describe(Io& io, Described<Io, ServerStatistics>& servers) {
+  io.field("throughput", servers.throughput);
+  io.field("staleness", servers.staleness);
+  io.field("traffic", servers.traffic);
+}
+
 }  // namespace lockstep

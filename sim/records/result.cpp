@@ -48,6 +48,9 @@ void describe(Io& io, Described<Io, ResultPoint>& point) {
     });
   });
   newer(io, "peak_bytes", [&] { io.field("peak_bytes", point.peak); });
+  if (Io::kReading || point.servers) {
+    newer(io, "servers", [&] { io.field("servers", point.servers); });
+  }
 }
 
 template <class Io, class Record>

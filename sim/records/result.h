@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct ResultPoint {
   std::vector<BucketTimes> buckets;
   Time epoch_with_input, epoch_without_input;  ///< zero where the data set's size is not known
   Bytes peak;                                  ///< memory of one device; zero: not measured
+  std::optional<ServerStatistics> servers = {};
   bool operator==(const ResultPoint&) const = default;
 };
 

@@ -22,6 +22,13 @@ void describe(Io& io, Described<Io, StrategyOptions>& strategy) {
     options.field("first_bucket_cap_bytes", strategy.first_bucket_cap);
     options.field("broadcast_buffers", strategy.broadcast_buffers);
     newer(options, "gil", [&] { options.field("gil", strategy.gil); });
+    if (Io::kReading || strategy.kind == "parameter_server") {
+      newer(options, "servers", [&] { options.field("servers", strategy.servers, kAtLeastOne); });
+      newer(options, "staleness", [&] { options.field("staleness", strategy.staleness); });
+      newer(options, "server_bytes_per_second", [&] {
+        options.field("server_bytes_per_second", strategy.server_rate.bytes_per_second, kLinkRates);
+      });
+    }
   });
 }
 
@@ -150,6 +157,9 @@ void describe_run(Io& io, Record& run, Samples& samples) {
           [&](auto& inner, auto& repeat) { describe_repeat(inner, repeat, samples); });
   io.field("ranks", run.ranks);
   io.field("parity", run.parity);
+  if (Io::kReading || run.servers) {
+    newer(io, "servers", [&] { io.field("servers", run.servers); });
+  }
   io.field("failure", run.failure);
 }
 
@@ -209,6 +219,15 @@ bool is_stable(const Run& run, double exponent) {
   }
   // The median over repeats stands for the run: it is as stable as most of them.
   return 2 * unsteady <= run.repeats.size() && repeats_apart(run, exponent) <= kRepeatsApart;
+}
+
+double mean_staleness(const std::vector<StalenessCount>& counts) {
+  double sum = 0, updates = 0;
+  for (const StalenessCount& count : counts) {
+    sum += static_cast<double>(count.staleness) * static_cast<double>(count.updates);
+    updates += static_cast<double>(count.updates);
+  }
+  return updates > 0 ? sum / updates : 0;
 }
 
 std::string samples_file(const std::string& file) {

@@ -16,13 +16,19 @@ struct Quantiles {
 };
 
 /// Names of strategies as in the design page: "single", "gather_scatter", "all_reduce", "ddp",
-/// "data_parallel".
+/// "data_parallel", "parameter_server".
 struct StrategyOptions {
   std::string kind = "single";
   Bytes bucket_cap{25 * 1024 * 1024};
   Bytes first_bucket_cap{1024 * 1024};
   bool broadcast_buffers = true;
   bool gil = false;  ///< data_parallel: its threads take turns in forward, as in Python
+  int servers = 1;   ///< parameter_server: that the parameters are sharded over
+  /// parameter_server: iterations that a worker may be ahead of the slowest; 0: synchronous, none:
+  /// no bound.
+  std::optional<std::int64_t> staleness = 0;
+  /// parameter_server: gradients that a server adds or applies in a second; zero: as measured.
+  Bandwidth server_rate = {};
   bool operator==(const StrategyOptions&) const = default;
 };
 
@@ -80,6 +86,33 @@ struct RunRank {
   bool operator==(const RunRank&) const = default;
 };
 
+/// How many updates were computed on parameters that lacked `staleness` of the updates applied
+/// before them.
+struct StalenessCount {
+  std::int64_t staleness = 0;
+  std::int64_t updates = 0;
+  bool operator==(const StalenessCount&) const = default;
+};
+
+/// What a process of a parameter server's run sends or receives, in steps like the timed ones.
+struct ProcessTraffic {
+  std::string process;  ///< "worker 0", "server 1"
+  Bytes out, in;        ///< while every worker does one step
+  /// Of its link, each way: the share of time that it is busy. Zero: the link's rate is not known.
+  double out_busy = 0, in_busy = 0;
+  bool operator==(const ProcessTraffic&) const = default;
+};
+
+/// What the servers of a parameter server saw.
+struct ServerStatistics {
+  double throughput = 0;                  ///< samples a second, all workers
+  std::vector<StalenessCount> staleness;  ///< ascending; an update of each shard counts
+  std::vector<ProcessTraffic> traffic;    ///< workers, then servers
+  bool operator==(const ServerStatistics&) const = default;
+};
+
+double mean_staleness(const std::vector<StalenessCount>& counts);
+
 struct Parity {
   double relative_l2 = 0;
   int steps = 0;
@@ -120,6 +153,7 @@ struct Run {
   std::vector<RunRepeat> repeats;
   std::vector<RunRank> ranks;
   std::optional<Parity> parity;
+  std::optional<ServerStatistics> servers = {};
   std::optional<Failure> failure;
   bool operator==(const Run&) const = default;
 };

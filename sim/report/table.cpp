@@ -88,6 +88,43 @@ std::string epoch_table(const Prediction& prediction) {
   return "\nAn epoch, s, and the most memory of a device\n" + columns.text();
 }
 
+std::string shares_of(const std::vector<StalenessCount>& counts) {
+  constexpr std::size_t kMost = 6;
+  std::int64_t all = 0;
+  for (const StalenessCount& count : counts) all += count.updates;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(counts.size(), kMost); ++i) {
+    text += fmt::format("{}{}: {}", i > 0 ? ", " : "", counts[i].staleness,
+                        percent(static_cast<double>(counts[i].updates) /
+                                static_cast<double>(std::max<std::int64_t>(1, all))));
+  }
+  return counts.size() > kMost ? text + ", ..." : text;
+}
+
+/// Staleness, and how busy the busiest server's link is.
+std::string server_table(const Prediction& prediction) {
+  Columns columns;
+  columns.row({"workers", "mean", "most", "updates by staleness", "server in", "out"});
+  bool any = false;
+  for (const ResultPoint& point : prediction.points) {
+    if (!point.servers) continue;
+    any = true;
+    const ServerStatistics& servers = *point.servers;
+    double in = 0, out = 0;
+    for (const ProcessTraffic& process : servers.traffic) {
+      if (!process.process.starts_with("server")) continue;
+      in = std::max(in, process.in_busy);
+      out = std::max(out, process.out_busy);
+    }
+    const std::int64_t most = servers.staleness.empty() ? 0 : servers.staleness.back().staleness;
+    columns.row({fmt::to_string(point.workers),
+                 fmt::format("{:.2f}", mean_staleness(servers.staleness)), fmt::to_string(most),
+                 shares_of(servers.staleness), percent(in), percent(out)});
+  }
+  return any ? "\nStaleness of updates, and how busy a server's link is each way\n" + columns.text()
+             : "";
+}
+
 /// Quoted where a comma, quote or line break would end the field.
 std::string field(std::string_view text) {
   if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
@@ -103,10 +140,10 @@ std::string field(std::string_view text) {
 
 std::string to_table(const Prediction& prediction) {
   return fmt::format(
-      "{}\n{}, {} scaling, calibration {}\n\n{}\nWhere a step goes, ms (slowest worker)\n{}{}",
+      "{}\n{}, {} scaling, calibration {}\n\n{}\nWhere a step goes, ms (slowest worker)\n{}{}{}",
       prediction.scenario, prediction.model, prediction.weak ? "weak" : "strong",
       prediction.calibration, points_table(prediction), parts_table(prediction),
-      epoch_table(prediction));
+      server_table(prediction), epoch_table(prediction));
 }
 
 std::string to_csv(const Prediction& prediction) {

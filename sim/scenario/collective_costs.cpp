@@ -33,6 +33,12 @@ int devices_per_host(const PlatformOptions& platform, int workers) {
   return platform.network ? 1 : workers;
 }
 
+Bandwidth tcp_payload(Bandwidth link, std::optional<Bytes> mtu) {
+  constexpr std::int64_t kEthernetMtu = 1500, kTcpIp = 52, kEthernet = 14;
+  const std::int64_t packet = mtu ? mtu->count : kEthernetMtu;
+  return {multiply_divide(link.bytes_per_second, packet - kTcpIp, packet + kEthernet)};
+}
+
 CollectiveCosts::CollectiveCosts(const Scenario& scenario, const Calibration& calibration,
                                  int workers)
     : workers_(workers), devices_(devices_per_host(scenario.platform, workers)) {
@@ -143,13 +149,9 @@ Algorithm CollectiveCosts::algorithm(CollectiveKind kind) const {
   return Algorithm::root;
 }
 
-/// What is left for messages of a link's bandwidth. TCP over IPv4 takes 20 + 20 bytes of a packet
-/// and 12 for its timestamps; Ethernet adds 14 to each.
+/// What is left for messages of a link's bandwidth.
 Bandwidth CollectiveCosts::payload(Bandwidth link) const {
-  constexpr std::int64_t kEthernetMtu = 1500, kTcpIp = 52, kEthernet = 14;
-  if (!gloo_ && !network_.mtu) return link;
-  const std::int64_t mtu = network_.mtu ? network_.mtu->count : kEthernetMtu;
-  return {multiply_divide(link.bytes_per_second, mtu - kTcpIp, mtu + kEthernet)};
+  return gloo_ || network_.mtu ? tcp_payload(link, network_.mtu) : link;
 }
 
 /// The largest chunk decides each step, and the way between two hosts the slowest hop.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/core/task_graph.h"
@@ -13,6 +14,10 @@ namespace lockstep {
 
 /// Workers on each host; hosts are filled one after another.
 int devices_per_host(const PlatformOptions& platform, int workers);
+
+/// What TCP over IPv4 leaves for messages of a link's bandwidth, in packets of `mtu`: they hold 20
+/// + 20 bytes of headers and 12 of timestamps, and Ethernet adds 14 to each.
+Bandwidth tcp_payload(Bandwidth link, std::optional<Bytes> mtu);
 
 /// What the collectives of a scenario cost at one number of workers: read off measured tables, or
 /// to be run step by step over the links of network().

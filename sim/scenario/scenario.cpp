@@ -62,6 +62,31 @@ Bytes read_cap(const ConfigNode& node, const std::string& name) {
   return cap;
 }
 
+std::optional<std::int64_t> read_staleness(const ConfigNode& node) {
+  constexpr std::int64_t kMostStaleness = 1'000'000;
+  if (node.kind == ConfigNode::Kind::scalar && node.scalar == "none") return std::nullopt;
+  try {
+    return to_integer(node, "strategy.staleness", 0, kMostStaleness);
+  } catch (const InputError&) {
+    throw InputError(node.at, "strategy.staleness", "is no bound",
+                     "none, 0 for synchronous steps, or by how many iterations a worker may be "
+                     "ahead of the slowest");
+  }
+}
+
+void read_servers(Fields& fields, StrategyOptions& options) {
+  constexpr std::int64_t kMostServers = 1024;
+  if (const ConfigNode* servers = fields.find("servers")) {
+    options.servers = static_cast<int>(to_integer(*servers, "strategy.servers", 1, kMostServers));
+  }
+  if (const ConfigNode* bound = fields.find("staleness")) {
+    options.staleness = read_staleness(*bound);
+  }
+  if (const ConfigNode* rate = fields.find("server_rate")) {
+    options.server_rate = to_bandwidth(*rate, "strategy.server_rate");
+  }
+}
+
 void read_strategy(Fields& top, Scenario& scenario) {
   StrategyOptions& options = scenario.strategy;
   Fields fields(top.require("strategy", "{kind: ddp}"), "strategy");
@@ -83,6 +108,7 @@ void read_strategy(Fields& top, Scenario& scenario) {
   if (strategy_named(options.kind).one_process) {
     if (const ConfigNode* on = fields.find("gil")) options.gil = to_switch(*on, "strategy.gil");
   }
+  if (strategy_named(options.kind).has_servers) read_servers(fields, options);
   fields.finish();
 }
 

@@ -82,6 +82,8 @@ ByBatch nearest_beside(const std::vector<const Profile*>& candidates, int beside
   return by_batch;
 }
 
+}  // namespace
+
 int threads_of(const Calibration& calibration) {
   const auto& environment = calibration.origin.environment;
   const auto found = environment.find("OMP_NUM_THREADS");
@@ -92,6 +94,8 @@ int threads_of(const Calibration& calibration) {
   }
   return std::max(1, threads);
 }
+
+namespace {
 
 /// Against one active worker; beyond the table, cores are shared evenly.
 double core_slowdown(const Calibration& calibration, int active, Basis& basis) {

@@ -26,6 +26,9 @@ struct ProfileChoice {
 /// Workers that compute on the host's cores.
 bool on_cpu(const Calibration& calibration);
 
+/// Compute threads of each of them.
+int threads_of(const Calibration& calibration);
+
 /// The profile of a worker, from what was measured. Between measured batches, device times are
 /// linear in the batch, layer by layer, and host times those of the nearest batch; beyond them the
 /// last line goes on. Prefers profiles measured with as many workers beside; else takes those with

@@ -19,6 +19,7 @@ constexpr std::array kStrategies{
              .has_root = true,
              .one_process = true,
              .write = write_data_parallel},
+    Strategy{.name = "parameter_server", .has_servers = true, .write = write_parameter_server},
 };
 
 }  // namespace

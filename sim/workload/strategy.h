@@ -16,6 +16,9 @@ struct Strategy {
   bool has_root = false;     ///< rank 0 does more than the others
   /// One process drives all devices: its first thread issues what they exchange.
   bool one_process = false;
+  /// Workers exchange with servers, not with each other: what is written is what a worker computes
+  /// (see server_system.h).
+  bool has_servers = false;
   /// Writes one iteration of one worker, between begin_step and end_step.
   void (*write)(WorkerProgram& worker, const Workload& workload, Phase phase) = nullptr;
 };
@@ -25,6 +28,7 @@ void write_gather_scatter(WorkerProgram& worker, const Workload& workload, Phase
 void write_all_reduce(WorkerProgram& worker, const Workload& workload, Phase phase);
 void write_ddp(WorkerProgram& worker, const Workload& workload, Phase phase);
 void write_data_parallel(WorkerProgram& worker, const Workload& workload, Phase phase);
+void write_parameter_server(WorkerProgram& worker, const Workload& workload, Phase phase);
 
 std::vector<std::string_view> strategy_names();
 /// Throws InputError that lists the names where there is none of this one.

@@ -170,6 +170,24 @@ class RandomRecords {
     return out;
   }
 
+  StrategyOptions strategy() {
+    StrategyOptions out{text(), bytes(), bytes(), coin(), coin()};
+    if (coin()) return out;
+    out.kind = "parameter_server";
+    out.servers = count(1, 9);
+    out.staleness = coin() ? std::optional<std::int64_t>(count(0, 9)) : std::nullopt;
+    out.server_rate = {count(0, 2'000'000'000)};
+    return out;
+  }
+
+  std::optional<ServerStatistics> servers() {
+    if (coin()) return std::nullopt;
+    return ServerStatistics{
+        real(), list<StalenessCount>([&] { return StalenessCount{count(0, 9), count(0, 999)}; }),
+        list<ProcessTraffic>(
+            [&] { return ProcessTraffic{text(), bytes(), bytes(), real(), real()}; })};
+  }
+
   BucketTimes bucket() { return {bytes(), time(), time(), time()}; }
 
   Run run() {
@@ -180,7 +198,7 @@ class RandomRecords {
     out.model = text();
     out.batch_per_worker = count(1, 512);
     out.workers = count(1, 64);
-    out.strategy = {text(), bytes(), bytes(), coin(), coin()};
+    out.strategy = strategy();
     out.precision = text();
     out.sync = coin() ? Sync::step : Sync::none;
     out.graph = coin();
@@ -220,6 +238,7 @@ class RandomRecords {
                      bytes()};
     });
     if (coin()) out.parity = Parity{real(), count(0, 3)};
+    out.servers = servers();
     if (coin()) out.failure = Failure{count(0, 3), text(), count(0, 99)};
     return out;
   }
@@ -247,6 +266,7 @@ class RandomRecords {
       point.epoch_with_input = time();
       point.epoch_without_input = time();
       point.peak = bytes();
+      point.servers = servers();
       return point;
     });
     return out;

@@ -4,45 +4,20 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
-#include <condition_variable>
-#include <map>
-#include <mutex>
 #include <thread>
 
 #include "runner/measure/clocks.h"
 #include "runner/measure/collectives.h"
 #include "sim/core/error.h"
 #include "tests/catch.h"
+#include "tests/runner/shared_store.h"
 
 namespace lockstep::runner {
 namespace {
 
-class SharedStore final : public Store {
- public:
-  void set(const std::string& key, const std::string& value) override {
-    {
-      const std::lock_guard lock(mutex_);
-      values_[key] = value;
-    }
-    changed_.notify_all();
-  }
-  std::string get(const std::string& key, std::chrono::milliseconds timeout) override {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, timeout, [&] { return values_.contains(key); })) {
-      throw RunError("nobody has set " + key);
-    }
-    return values_[key];
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::string, std::string> values_;
-};
-
 /// Runs `body` on every rank; what the ranks throw comes out.
 void on_ranks(int size, const std::function<void(Communicator&, Device&)>& body) {
-  const auto store = std::make_shared<SharedStore>();
+  const auto store = std::make_shared<testing::SharedStore>();
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(size));
   {
     std::vector<std::jthread> ranks;

@@ -1,0 +1,285 @@
+#include "sim/workload/server_system.h"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+
+#include "sim/core/error.h"
+#include "tests/catch.h"
+
+namespace lockstep {
+namespace {
+
+using Times = std::vector<Time>;
+
+Time ms(double count) {
+  return Time::from_seconds(count * 1e-3);
+}
+
+/// Each process on a host of its own, 1 GB/s each way to a switch: 1 MB takes 1 ms.
+struct System : ServerSystem {
+  std::unique_ptr<Network> owned;
+  System(const Times& computing, std::vector<Bytes> held, std::optional<std::int64_t> bound) {
+    for (const Time time : computing) compute.push_back({time});
+    shards = std::move(held);
+    staleness = bound;
+    pack.resize(computing.size());
+    unpack.resize(computing.size());
+    servers.resize(shards.size(), {.add = {}, .apply = ms(1), .copy = {}});
+    messages.resize(shards.size());
+    PlainNetwork plain;
+    plain.workers = static_cast<std::uint32_t>(computing.size() + shards.size());
+    plain.device_bandwidth = {8'000'000'000'000};
+    plain.host_bandwidth = {1'000'000'000};
+    owned = std::make_unique<Network>(plain_network(plain));
+    network = owned.get();
+    iterations = 5;
+  }
+};
+
+Times ends(const ServerRun& run, std::size_t worker) {
+  Times times;
+  for (const ServerIteration& iteration : run.iterations.at(worker)) times.push_back(iteration.end);
+  return times;
+}
+
+/// Of a worker's iteration, at a server.
+const ServerUpdate& update(const ServerRun& run, std::uint32_t worker, std::uint32_t iteration,
+                           std::uint32_t server = 0) {
+  return *std::ranges::find_if(run.updates, [&](const ServerUpdate& each) {
+    return each.worker == worker && each.iteration == iteration && each.server == server;
+  });
+}
+
+constexpr Bytes kMegabyte{1'000'000};
+
+TEST_CASE("two workers, one server, asynchronous", "[servers]") {
+  // Both compute 0-10, share the server's link until 12. Updates: worker 0 12-13, worker 1 13-14;
+  // answers 13-14 and 14-15. From then on each has the server to itself: compute 10, push 1,
+  // update 1, pull 1: 13 ms.
+  const System system({ms(10), ms(10)}, {kMegabyte}, std::nullopt);
+  const ServerRun ran = run(system);
+  CHECK(ends(ran, 0) == Times{ms(14), ms(27), ms(40), ms(53), ms(66)});
+  CHECK(ends(ran, 1) == Times{ms(15), ms(28), ms(41), ms(54), ms(67)});
+  CHECK(ran.end == ms(67));
+  CHECK(update(ran, 0, 0).arrived == ms(12));
+  CHECK(update(ran, 1, 0).served == ms(13));
+  CHECK(update(ran, 0, 0).staleness() == 0);
+  CHECK(update(ran, 1, 0).staleness() == 1);
+  for (std::uint32_t i = 1; i < 5; ++i) {
+    CHECK(update(ran, 0, i).applied_at == 2 * i);
+    CHECK(update(ran, 0, i).staleness() == 1);
+    CHECK(update(ran, 1, i).staleness() == 1);
+  }
+  CHECK(ran.iterations[0][1].transferring == ms(2));
+}
+
+TEST_CASE("two workers, one server, synchronous", "[servers]") {
+  // Gradients arrive at 12; the second is added in 0.5, the update applied in 1: 13.5. Both
+  // answers share the server's link: 15.5. All steps are the same.
+  System system({ms(10), ms(10)}, {kMegabyte}, 0);
+  system.servers[0].add = ms(0.5);
+  system.servers[0].copy = ms(100);  // who changes nothing before all have it sends it as it is
+  const ServerRun ran = run(system);
+  const Times all{ms(15.5), ms(31), ms(46.5), ms(62), ms(77.5)};
+  CHECK(ends(ran, 0) == all);
+  CHECK(ends(ran, 1) == all);
+  for (const ServerUpdate& each : ran.updates) {
+    CHECK(each.staleness() == 0);
+    CHECK(each.applied_at == each.iteration);
+  }
+}
+
+TEST_CASE("three workers, two servers, asynchronous", "[servers]") {
+  // Three gradients share each server's link: 10-13. Updates end at 14, 15, 16. A worker's two
+  // answers share its own link, 2 ms: until 16, 17, 18. Then 10 + 2 + 1 + 2 ms, in turns of 1 ms,
+  // in which two halves of each server's link suffice.
+  const System system({ms(10), ms(10), ms(10)}, {kMegabyte, kMegabyte}, std::nullopt);
+  const ServerRun ran = run(system);
+  CHECK(ends(ran, 0) == Times{ms(16), ms(31), ms(46), ms(61), ms(76)});
+  CHECK(ends(ran, 1) == Times{ms(17), ms(32), ms(47), ms(62), ms(77)});
+  CHECK(ends(ran, 2) == Times{ms(18), ms(33), ms(48), ms(63), ms(78)});
+  for (std::uint32_t worker = 0; worker < 3; ++worker) {
+    for (std::uint32_t server = 0; server < 2; ++server) {
+      CHECK(update(ran, worker, 0, server).staleness() == worker);
+      CHECK(update(ran, worker, 3, server).staleness() == 2);
+    }
+  }
+}
+
+TEST_CASE("three workers, one server, synchronous: the slowest sets the pace", "[servers]") {
+  // Gradients of 10 and 20 ms of computing have arrived at 11 and 21, the third at 31. Update until
+  // 32; three answers share the link until 35.
+  const System system({ms(10), ms(20), ms(30)}, {kMegabyte}, 0);
+  const ServerRun ran = run(system);
+  for (std::size_t worker = 0; worker < 3; ++worker) {
+    CHECK(ends(ran, worker) == Times{ms(35), ms(70), ms(105), ms(140), ms(175)});
+  }
+  CHECK(update(ran, 0, 0).arrived == ms(11));
+}
+
+TEST_CASE("a bound holds the fast worker back until the slow one has come after", "[servers]") {
+  // Nothing but computing takes time. Worker 0 may be one iteration ahead: it has done two at 20
+  // and gets its answer when worker 1 has done one, at 40; then one for each of worker 1's.
+  System system({ms(10), ms(40)}, {Bytes{}}, 1);
+  system.servers[0].apply = {};
+  system.iterations = 4;
+  const ServerRun ran = run(system);
+  CHECK(ends(ran, 1) == Times{ms(40), ms(80), ms(120), ms(160)});
+  Times fast = ends(ran, 0);
+  REQUIRE(fast.size() >= 4);
+  fast.resize(4);
+  CHECK(fast == Times{ms(10), ms(40), ms(80), ms(120)});
+  CHECK(update(ran, 1, 0).staleness() == 2);
+  CHECK(update(ran, 1, 1).staleness() == 1);
+  CHECK(update(ran, 0, 2).staleness() == 0);
+  system.staleness = std::nullopt;
+  CHECK(std::ssize(run(system).iterations[0]) == 16);  // the last one at 160, too
+}
+
+TEST_CASE("a server answers before it takes the next gradient", "[servers]") {
+  // Both gradients are there at 12; update 1, copy 2, and again.
+  System system({ms(10), ms(10)}, {kMegabyte}, std::nullopt);
+  system.servers[0].copy = ms(2);
+  const ServerRun ran = run(system);
+  CHECK(update(ran, 0, 0).replied == ms(15));
+  CHECK(update(ran, 1, 0).served == ms(15));
+  CHECK(update(ran, 1, 0).replied == ms(18));
+}
+
+TEST_CASE("cores are shared, and workers beside each other are slower", "[servers]") {
+  System system({ms(10), ms(10)}, {Bytes{}}, 0);
+  system.servers[0].apply = {};
+  system.cores.host_of = {0, 0, 0};
+  CHECK(ends(run(system), 0).front() == ms(20));  // in turns, on one core
+  system.cores.cores = 2;
+  CHECK(ends(run(system), 0).front() == ms(10));
+  system.cores.together = {Factor{}, Factor::of(1.5)};
+  CHECK(ends(run(system), 0).front() == ms(15));
+  // Alone after 15: 5 ms that worker 1 has left of 15, of which each second took 1.5.
+  system.compute[1] = {ms(15)};
+  CHECK(ends(run(system), 0).front() == ms(20));
+  // Transfers want a core on both sides: two workers and the server on two.
+  System transfers({ms(10), ms(10)}, {kMegabyte}, 0);
+  transfers.cores.host_of = {0, 0, 0};
+  transfers.cores.cores = 2;
+  transfers.cores.slow_transfers = true;
+  CHECK(update(run(transfers), 0, 0).arrived == ms(13));
+}
+
+struct Random {
+  std::mt19937 engine;
+  int count(int low, int high) { return std::uniform_int_distribution(low, high)(engine); }
+  System system() {
+    Times computing;
+    for (int n = count(2, 5); n > 0; --n) computing.push_back(ms(count(5, 40)));
+    std::vector<Bytes> held;
+    for (int k = count(1, 3); k > 0; --k) held.push_back({count(0, 9) * 500'000});
+    const int bound = count(-1, 3);
+    System made(computing, held, bound < 0 ? std::nullopt : std::optional<std::int64_t>(bound));
+    for (ServerCost& cost : made.servers)
+      cost = {ms(count(0, 3)), ms(count(0, 3)), ms(count(0, 2))};
+    made.iterations = 12;
+    return made;
+  }
+};
+
+/// Gradients of a worker that a server has applied before `at`, or in that instant.
+std::int64_t applied(const ServerRun& ran, std::uint32_t worker, std::uint32_t server, Time at) {
+  return std::ranges::count_if(ran.updates, [&](const ServerUpdate& each) {
+    return each.worker == worker && each.server == server && each.applied <= at;
+  });
+}
+
+TEST_CASE("no worker is further ahead than its bound, and servers apply all, once", "[servers]") {
+  Random random{std::mt19937(11)};
+  for (int round = 0; round < 60; ++round) {
+    const System system = random.system();
+    const ServerRun ran = run(system);
+    INFO("round " << round);
+    std::vector<std::vector<std::int64_t>> versions(system.shards.size());
+    for (const ServerUpdate& each : ran.updates) {
+      versions[each.server].push_back(each.applied_at);
+      CHECK(each.staleness() >= 0);
+      if (system.staleness == 0) CHECK(each.staleness() == 0);
+    }
+    for (auto& seen : versions) {
+      std::ranges::sort(seen);
+      const bool twice = std::ranges::adjacent_find(seen) != seen.end();
+      CHECK(twice == (system.staleness == 0));
+    }
+    for (std::uint32_t worker = 0; worker < system.workers(); ++worker) {
+      REQUIRE(ran.iterations[worker].size() >= system.iterations);
+      if (!system.staleness) continue;
+      for (std::int64_t i = 1; i < system.iterations; ++i) {
+        const Time start = ran.iterations[worker][static_cast<std::size_t>(i)].start;
+        for (std::uint32_t other = 0; other < system.workers(); ++other) {
+          for (std::uint32_t server = 0; server < system.server_count(); ++server) {
+            CHECK(applied(ran, other, server, start) >= i - *system.staleness);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("links carry each shard once each way a step, and no more than they can", "[servers]") {
+  Random random{std::mt19937(12)};
+  for (int round = 0; round < 60; ++round) {
+    const System system = random.system();
+    const ServerRun ran = run(system);
+    INFO("round " << round);
+    Bytes all;
+    for (const Bytes shard : system.shards) all += shard;
+    for (std::uint32_t worker = 0; worker < system.workers(); ++worker) {
+      const auto steps = std::ssize(ran.iterations[worker]);
+      const Route out = system.network->route(worker, system.workers());
+      const Route in = system.network->route(system.workers(), worker);
+      for (const std::uint32_t link : {out.links[1], in.links[2]}) {
+        const Bytes carried = ran.carried[link];
+        CHECK(carried >= Bytes{all.count * steps});
+        CHECK(carried <= Bytes{all.count * (steps + 1)});  // one may be under way at the end
+      }
+    }
+    for (std::uint32_t server = 0; server < system.server_count(); ++server) {
+      const std::uint32_t process = system.workers() + server;
+      const Route in = system.network->route(0, process);
+      CHECK(transfer_time(ran.carried[in.links[2]], {1'000'000'000}) <= ran.end);
+      const auto updates = std::ranges::count(ran.updates, server, &ServerUpdate::server);
+      if (system.staleness != 0) CHECK(system.servers[server].apply * updates <= ran.end);
+    }
+  }
+}
+
+TEST_CASE("equal workers' updates are n - 1 behind", "[servers]") {
+  for (int workers = 2; workers <= 6; ++workers) {
+    System system(Times(static_cast<std::size_t>(workers), ms(20)), {kMegabyte, kMegabyte},
+                  std::nullopt);
+    system.iterations = 30;
+    const ServerRun ran = run(system);
+    for (const ServerUpdate& each : ran.updates) {
+      if (each.iteration > 0) CHECK(each.staleness() == workers - 1);
+    }
+  }
+}
+
+TEST_CASE("a worker that never gets anywhere starves, which is said", "[servers]") {
+  System system({ms(1), ms(100'000)}, {Bytes{}}, std::nullopt);
+  CHECK_THROWS_WITH(run(system), Contains("worker 1 starves") && Contains("staleness: 4"));
+  system.staleness = 3;
+  CHECK(run(system).iterations[1].size() == 5);
+}
+
+TEST_CASE("the same system runs the same way", "[servers]") {
+  Random random{std::mt19937(13)};
+  const System system = random.system();
+  const ServerRun one = run(system), two = run(system);
+  CHECK(one.end == two.end);
+  CHECK(one.carried == two.carried);
+  for (std::size_t worker = 0; worker < one.iterations.size(); ++worker) {
+    CHECK(ends(one, worker) == ends(two, worker));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
