@@ -19,6 +19,7 @@ void add_calibrate(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
 void add_plot(CLI::App& app, Action& action);
+void add_collective(CLI::App& app, Action& action);
 
 /// `lockstep measure ARGUMENTS`: becomes lockstep-measure. Throws RunError where it is not there.
 [[noreturn]] void run_measure(const std::vector<std::string>& arguments);

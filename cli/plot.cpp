@@ -40,8 +40,9 @@ ExitCode plot_files(const PlotOptions& options) {
   for (const std::string& file : options.records) {
     std::error_code error;
     if (!fs::exists(file, error)) {
-      throw InputError({file, 0, 0, ""}, "", "there is no such file",
-                       "give results, validations, runs, calibrations, measurements or traces");
+      throw InputError(
+          {file, 0, 0, ""}, "", "there is no such file",
+          "give results, validations, runs, calibrations, measurements, schedules or traces");
     }
   }
   std::string path = plots_folder().string();
@@ -63,8 +64,10 @@ void add_plot(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("plot", "Draw figures and a report from result files");
   const auto options = std::make_shared<PlotOptions>();
   command
-      ->add_option("RESULT", options->records,
-                   "Results, validations, runs, calibrations, measurements and traces (JSON)")
+      ->add_option(
+          "RESULT", options->records,
+          "Results, validations, runs, calibrations, measurements, schedules of collectives "
+          "and traces (JSON)")
       ->required();
   command->add_option("-o,--out", options->out, "Folder for the figures and report.html")
       ->required()

@@ -66,6 +66,7 @@ ExitCode parse_and_run(int argc, const char* const* argv) {
   add_validate(app, action);
   add_compare(app, action);
   add_plot(app, action);
+  add_collective(app, action);
   refuse_unknown_command(app, argc, argv);
   try {
     app.parse(argc, argv);

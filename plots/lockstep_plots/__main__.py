@@ -8,8 +8,8 @@ from .output import write_all
 from .records import read_records
 
 EXAMPLE = """\
-Writes scaling, breakdown, accuracy, errors, timeline and bandwidth as PNG, SVG and PDF, as far as
-the records hold what they need, and report.html with all of them and the tables.
+Writes scaling, breakdown, accuracy, errors, timeline, collective and bandwidth as PNG, SVG and PDF,
+as far as the records hold what they need, and report.html with all of them and the tables.
 
 examples:
   python -m lockstep_plots result.json runs.json validation.json calibration.json -o build/plots
@@ -23,8 +23,8 @@ def main(arguments=None):
         prog="lockstep_plots", description="Figures and a report from records of lockstep.",
         epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", nargs="+", metavar="RESULT",
-                        help="result, validation, run, runs, calibration, measurement or trace, as "
-                             "JSON")
+                        help="result, validation, run, runs, calibration, measurement, "
+                             "collective or trace, as JSON")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder to write to")
     parser.add_argument("-t", "--title", default="", help="heading of the report")
     options = parser.parse_args(arguments)

@@ -2,7 +2,7 @@
 
 import warnings
 
-from . import accuracy, bandwidth, breakdown, report, scaling, style, timeline
+from . import accuracy, bandwidth, breakdown, collective, report, scaling, style, timeline
 from .curves import build_curves
 
 FORMATS = ("png", "svg", "pdf")
@@ -37,6 +37,7 @@ def _figures(records, curves):
         figures["accuracy"] = pair(accuracy.figures, records.validations)
         figures["errors"] = pair(accuracy.error_pages, records.validations)
     figures["timeline"] = pair(timeline.figures, records.traces)
+    figures["collective"] = pair(collective.figures, records.schedules)
     figures["bandwidth"] = pair(bandwidth.figures, bandwidth.panels(records))
     return figures
 
@@ -48,4 +49,6 @@ def _title(records, curves):
     named = ", ".join(models[:4]) + (" and others" if len(models) > 4 else "")
     if models:
         return f"Lockstep: scaling of {named}"
-    return "Lockstep: one step" if records.traces else "Lockstep: one machine"
+    if records.traces:
+        return "Lockstep: one step"
+    return "Lockstep: who sends what" if records.schedules else "Lockstep: one machine"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from .node import read_json
+from .schedules import read_schedule
 from .traces import is_trace, read_trace
 
 FORMAT = 1
@@ -181,6 +182,7 @@ class Records:
     calibrations: list = field(default_factory=list)
     measurements: list = field(default_factory=list)
     traces: list = field(default_factory=list)
+    schedules: list = field(default_factory=list)
 
 
 def read_records(files):
@@ -203,6 +205,8 @@ def read_records(files):
             records.calibrations.append(_calibration(node))
         elif kind == "measurement":
             records.measurements.append(_measurement(node))
+        elif kind == "collective":
+            records.schedules.append(read_schedule(node))
         elif kind == "run":
             records.runs.append(_run(node))
         else:
@@ -217,10 +221,11 @@ def _kind(node):
         raise format_.error(f"format {str(format_.value)[:20]} is not known",
                             f"these figures read format {FORMAT}")
     kind = node.text("kind")
-    if kind not in ("result", "validation", "calibration", "measurement", "run", "runs"):
+    if kind not in ("result", "validation", "calibration", "measurement", "run", "runs",
+                    "collective"):
         raise node.at("kind").error(
             f'kind "{kind[:30]}" has no figure',
-            "give result, validation, run, runs, calibration, measurement or a trace")
+            "give result, validation, run, runs, calibration, measurement, collective or a trace")
     return kind
 
 

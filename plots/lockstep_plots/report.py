@@ -87,6 +87,9 @@ def page(title, records, curves, figures):
     if records.traces:
         body += ["<h2>One step</h2>", *_images(figures, "timeline"), _caption_timeline()]
         body += [tables.timeline(pair) for pair in pairs(records.traces)]
+    if records.schedules:
+        body += ["<h2>Who sends what to whom</h2>", *_images(figures, "collective")]
+        body += [_caption_collective(), tables.schedules(records.schedules)]
     if found := panels(records):
         body += ["<h2>How fast collectives are</h2>", *_images(figures, "bandwidth")]
         body += [_caption_bandwidth(records), tables.bandwidth(found)]
@@ -169,6 +172,15 @@ def _caption_timeline():
         "buckets (or gradients) in order; where they would touch, some are left out. A worker "
         "waits from its own launch of a collective until the last worker's; between machines "
         "that is as good as their clocks. The measured side shows no host work between layers.")
+
+
+def _caption_collective():
+    return _caption(
+        "An arrow is a message: it leaves its sender's line when both ends are ready and ends on "
+        "the receiver's line when it has arrived. Beside it stand the chunks of the array that it "
+        "holds, numbered from 0 (in an all_to_all, from whom and for whom). Solid: the receiver "
+        "adds them to its own; dashed: they take the place of what it has there. Colours repeat "
+        "the first chunk's number; labels that would lie over each other are left out.")
 
 
 def _caption_bandwidth(records):

@@ -120,6 +120,17 @@ def timeline(pair):
     return table(head, rows)
 
 
+def schedules(found):
+    """What each schedule comes to."""
+    head = ["collective", "algorithm", "ranks", "bytes", "steps", "messages", "most a rank sends",
+            "takes, ms"]
+    rows = [[escape(s.collective), escape(s.algorithm), str(s.ranks), size(s.bytes), str(s.steps),
+             str(len(s.messages)), size(s.most_sent), ms(s.time) if s.timed else ""]
+            for s in found]
+    kept = len(head) - (not any(row[-1] for row in rows))
+    return table(head[:kept], [row[:kept] for row in rows])
+
+
 def bandwidth(found):
     """Smallest and largest size of each collective and n; medians, and their range where several
     processes measured."""

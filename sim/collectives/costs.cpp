@@ -18,16 +18,21 @@ Time reduction_time(Bytes bytes, const StepCost& step) {
   return step.reduction > Bandwidth{} ? transfer_time(bytes, step.reduction) : Time();
 }
 
-Time ring_time(const StepPlan& plan, const StepCost& step, std::int64_t ranks) {
+/// Every step lasts as long as the largest chunk's message.
+Time ring_time(const StepPlan& plan, const StepCost& step) {
   const Bytes chunk = plan.chunk(0);  // none is larger
-  return message_time(chunk, step) * (2 * (ranks - 1)) + reduction_time(chunk, step) * (ranks - 1);
+  return message_time(chunk, step) * plan.steps() + reduction_time(chunk, step) * plan.reducing();
 }
 
 Time chain_time(const StepPlan& plan, const StepCost& step) {
   const std::int64_t messages = plan.steps();
-  const Time last = message_time(plan.chunk(plan.chunks() - 1), step);
+  const auto hop = [&](std::uint32_t index) {
+    const Bytes chunk = plan.chunk(index);
+    return message_time(chunk, step) + (plan.reduces(0) ? reduction_time(chunk, step) : Time());
+  };
+  const Time last = hop(plan.chunks() - 1);
   if (plan.chunks() == 1) return last * messages;
-  return message_time(plan.chunk(0), step) * (messages - 1) + last;
+  return hop(0) * (messages - 1) + last;
 }
 
 /// Segments of one size: one flows behind the other, and step i enters when step i - 2 is done.
@@ -61,14 +66,12 @@ Time stepwise_time(const StepPlan& plan, const StepCost& step, std::uint32_t ran
   return sum;
 }
 
-Time root_time(const Collective& collective, std::int64_t ranks) {
-  const StepCost& step = collective.step;
-  if (collective.bytes == Bytes{}) return Time();
-  const Time time =
-      step.latency + transfer_time(Bytes{collective.bytes.count * (ranks - 1)}, step.rate);
-  // Arrivals end together and are added one after the other.
-  const bool adds = collective.kind == CollectiveKind::reduce;
-  return adds ? time + reduction_time(collective.bytes, step) * (ranks - 1) : time;
+/// Messages of a port flow side by side and end together; then they are added one by one.
+Time linear_time(const StepPlan& plan, const StepCost& step, std::int64_t ranks) {
+  const Bytes chunk = plan.chunk(0);
+  if (chunk == Bytes{}) return Time();
+  const Time together = step.latency + transfer_time({chunk.count * (ranks - 1)}, step.rate);
+  return together * plan.steps() + reduction_time(chunk, step) * ((ranks - 1) * plan.reducing());
 }
 
 }  // namespace
@@ -80,18 +83,36 @@ Time formula_time(const Collective& collective, std::uint32_t ranks) {
   const StepPlan plan(collective, ranks);
   switch (collective.algorithm) {
     case Algorithm::ring:
-      return collective.kind == CollectiveKind::all_reduce ? ring_time(plan, step, ranks)
-                                                           : chain_time(plan, step);
+      return collective.kind == CollectiveKind::broadcast ? chain_time(plan, step)
+                                                          : ring_time(plan, step);
+    case Algorithm::pairwise:
+      return ring_time(plan, step);
+    case Algorithm::chain:
+      return chain_time(plan, step);
     case Algorithm::gloo_ring:
       return gloo_ring_time(plan, step);
     case Algorithm::recursive_doubling:
+    case Algorithm::recursive_halving:
     case Algorithm::halving_doubling:
     case Algorithm::tree:
+    case Algorithm::double_tree:
       return stepwise_time(plan, step, ranks);
-    case Algorithm::root:
+    case Algorithm::hierarchical:
+      return hierarchical_time(collective, ranks, step, step);
+    case Algorithm::linear:
       break;
   }
-  return root_time(collective, ranks);
+  return linear_time(plan, step, ranks);
+}
+
+Time hierarchical_time(const Collective& collective, std::uint32_t ranks, const StepCost& inside,
+                       const StepCost& between) {
+  const Hierarchical way(collective, ranks);
+  const auto both_ways = [](Bytes chunk, const StepCost& step) {
+    return message_time(chunk, step) * 2 + reduction_time(chunk, step);
+  };
+  return both_ways(way.largest_inside(), inside) * way.inside() +
+         both_ways(way.largest_between(), between) * way.between();
 }
 
 }  // namespace lockstep

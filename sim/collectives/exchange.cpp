@@ -23,8 +23,9 @@ Bandwidth slowed(Bandwidth rate, Bandwidth link, Factor slowdown) {
 
 }  // namespace
 
-Exchange::Exchange(const TaskGraph& graph, const Network& network, EventQueue& queue)
-    : graph_(graph), network_(network), queue_(queue), sharing_(network.links()) {
+Exchange::Exchange(const TaskGraph& graph, const Network& network, EventQueue& queue,
+                   std::vector<MessageSpan>* record)
+    : graph_(graph), network_(network), queue_(queue), record_(record), sharing_(network.links()) {
   const auto ranks = static_cast<std::uint32_t>(graph.program_of_worker.size());
   ranks_.resize(ranks);
   for (const Collective& collective : graph.collectives) plans_.emplace_back(collective, ranks);
@@ -100,6 +101,7 @@ void Exchange::match(std::uint32_t index, std::uint32_t message, std::int64_t no
   Way& way = ways_[index];
   begin(way.from);
   begin(way.to);
+  transit(way, message).ready = now;
   const StepCost& step = graph_.collectives[transit(way, message).collective].step;
   const Time latency = way.route.latency + step.latency;
   queue_.push(now + latency.ps(), EventKind::message_join, index, 0);
@@ -176,6 +178,10 @@ void Exchange::arrive(std::uint32_t index, std::int64_t now) {
   ++way.generation;
   const Transit message = transit(way, way.arrived++);
   const std::uint32_t from = way.from, to = way.to;
+  if (record_ != nullptr) {
+    record_->push_back({message.collective, message.sent_in, from, to,
+                        Time::picoseconds(message.ready), Time::picoseconds(now)});
+  }
   if (way.joined > way.arrived) flow(index);
 
   const StepCost& step = graph_.collectives[message.collective].step;

@@ -21,8 +21,10 @@ namespace lockstep {
 /// a collective each for itself.
 class Exchange {
  public:
-  /// All must outlive it. `network` connects as many workers as the graph has.
-  Exchange(const TaskGraph& graph, const Network& network, EventQueue& queue);
+  /// All must outlive it. `network` connects as many workers as the graph has. Messages are kept
+  /// in `record`, in the order in which they arrive, unless it is null.
+  Exchange(const TaskGraph& graph, const Network& network, EventQueue& queue,
+           std::vector<MessageSpan>* record);
 
   void launch(std::uint32_t rank, std::uint32_t collective, std::uint32_t iteration,
               std::int64_t now);
@@ -55,6 +57,7 @@ class Exchange {
     std::int64_t bytes = 0;
     std::uint32_t collective = 0;
     std::uint32_t sent_in = 0, received_in = 0;  ///< steps
+    std::int64_t ready = 0;                      ///< both ends
   };
   /// From a rank to a peer. Messages are numbered as they are sent, and as they are waited for.
   struct Way {
@@ -86,6 +89,7 @@ class Exchange {
   const TaskGraph& graph_;
   const Network& network_;
   EventQueue& queue_;
+  std::vector<MessageSpan>* record_;
   std::vector<StepPlan> plans_;  ///< by collective
   std::vector<Rank> ranks_;
   std::vector<Way> ways_;

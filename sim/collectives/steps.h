@@ -1,80 +1,62 @@
 #pragma once
 
 #include <cstdint>
+#include <variant>
 #include <vector>
 
+#include "sim/collectives/algorithms/chain.h"
+#include "sim/collectives/algorithms/double_tree.h"
+#include "sim/collectives/algorithms/doubling.h"
+#include "sim/collectives/algorithms/gloo_ring.h"
+#include "sim/collectives/algorithms/halving.h"
+#include "sim/collectives/algorithms/hierarchical.h"
+#include "sim/collectives/algorithms/linear.h"
+#include "sim/collectives/algorithms/message.h"
+#include "sim/collectives/algorithms/pairwise.h"
+#include "sim/collectives/algorithms/ring.h"
+#include "sim/collectives/algorithms/tree.h"
 #include "sim/core/task_graph.h"
-#include "sim/core/time.h"
 #include "sim/core/units.h"
 
 namespace lockstep {
 
-/// Whether a collective can run step by step in this way.
-bool can_run(CollectiveKind kind, Algorithm algorithm);
-
-/// One end of a message: the rank at the other end, and how much it is.
-struct Message {
-  std::uint32_t peer = 0;
-  Bytes bytes;
-};
-
-/// The messages of one collective among `ranks` ranks, step by step. Nothing to send is no message.
-///
-/// ring: rank r sends to r + 1. An all-reduce is a reduce-scatter followed by an all-gather: n - 1
-/// steps each, one of n chunks a step (Patarasuk & Yuan 2009). A broadcast goes from rank 0 down
-/// the chain, in segments that follow one another.
-/// gloo_ring (Gloo's allreduce.cc, ring): rank r sends to r - 1; chunks are cut into at least two
-/// segments of at most 1 MiB, one a step, and a step starts when the one before the last is done.
-/// recursive_doubling, halving_doubling (Thakur, Rabenseifner & Gropp 2005): where n is no power of
-/// two, the first ranks fold in pairs before, and unfold after.
-/// tree: binomial, rank 0 on top; an all-reduce goes up, added on the way, then down.
-/// root: everything to or from rank 0 in one step.
+/// The messages of one collective among `ranks` ranks, step by step: who sends which chunks to
+/// whom, and whether they are added. Told for one rank and step without going through the others.
+/// Nothing to send is no message. The one description of every algorithm
+/// (sim/collectives/algorithms, one file each): the engine's messages, formulas and schedules all
+/// come from it.
 class StepPlan {
  public:
-  /// can_run() must hold.
+  /// can_run() of algorithms.h must hold, and the root be one of the ranks.
   StepPlan(const Collective& collective, std::uint32_t ranks);
 
   std::uint32_t steps() const { return steps_; }
-  /// Appends what `rank` sends, or receives, in `step`.
+  /// Appends what `rank` sends, or receives, in `step`: at most one message to any rank.
   void sends(std::uint32_t rank, std::uint32_t step, std::vector<Message>& out) const;
   void receives(std::uint32_t rank, std::uint32_t step, std::vector<Message>& out) const;
   /// What is received in `step` is added to what is there.
-  bool reduces(std::uint32_t step) const;
+  bool reduces(std::uint32_t step) const { return step < reducing_; }
+  /// So many: the first ones.
+  std::uint32_t reducing() const { return reducing_; }
   /// A rank enters `step` when all its steps below this one are done.
   std::uint32_t needed(std::uint32_t step) const;
 
-  /// Pieces that the array is cut into; the first is the largest.
-  std::uint32_t chunks() const { return chunks_; }
+  /// Pieces that the array is cut into. Of a gather and a scatter these are the arrays of all
+  /// ranks, of an all-to-all what rank i has for rank j, number i x ranks + j.
+  std::uint32_t chunks() const;
   Bytes chunk(std::uint32_t index) const;
   /// Every rank of a ring sends as much as every other in every step.
   bool even() const;
 
  private:
-  Message sent(std::uint32_t rank, std::uint32_t step) const;
-  std::uint32_t source(std::uint32_t rank, std::uint32_t step) const;
-  Message ring(std::uint32_t rank, std::uint32_t step) const;
-  Message gloo_ring(std::uint32_t rank, std::uint32_t step) const;
-  Message chain(std::uint32_t rank, std::uint32_t step) const;
-  Message tree(std::uint32_t rank, std::uint32_t step) const;
-  Message folded(std::uint32_t rank, std::uint32_t step) const;
-  Bytes halved(std::uint32_t member, std::uint32_t level, bool kept) const;
-  bool folding(std::uint32_t step) const { return extra_ > 0 && step == 0; }
-  bool unfolding(std::uint32_t step) const { return extra_ > 0 && step + 1 == steps_; }
-  std::uint32_t partner(std::uint32_t rank, std::uint32_t step) const;
-  void cut_into_segments();
+  using Way = std::variant<Ring, GlooRing, Chain, Tree, Doubling, Halving, Linear, Pairwise,
+                           Hierarchical, DoubleTree>;
+  static Way way_of(const Collective& collective, std::uint32_t ranks);
 
-  CollectiveKind kind_;
-  Algorithm algorithm_;
+  Way way_;
   std::uint32_t ranks_;
   std::uint32_t steps_ = 0;
-  std::uint32_t reducing_ = 0;  ///< the first steps, in which what arrives is added
-  std::uint32_t chunks_ = 0;
-  std::uint32_t levels_ = 0;  ///< log2 of the ranks: rounded up in a tree, else down
-  std::uint32_t extra_ = 0;   ///< ranks beyond a power of two
-  std::int64_t bytes_ = 0;
-  std::int64_t element_ = 1;
-  std::int64_t segment_ = 0;
-  std::int64_t least_ = 0, larger_ = 0;  ///< elements of a ring's chunk; chunks with one more
+  std::uint32_t reducing_ = 0;
 };
 
 }  // namespace lockstep

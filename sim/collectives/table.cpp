@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/collectives/algorithms.h"
 #include "sim/collectives/within_host.h"
 #include "sim/core/error.h"
 #include "sim/platform/sharing.h"
@@ -97,7 +98,7 @@ const CollectiveTable& nearest(std::span<const CollectiveTable> tables, Collecti
 TableCost along_ring(const CollectiveTable& table, CollectiveKind kind, int workers, Bytes bytes) {
   const std::int64_t m = table.workers, n = workers;
   if (m == n) return lookup(table, bytes);
-  if (kind == CollectiveKind::all_reduce) {
+  if (goes_in_parts(kind)) {
     TableCost cost = lookup(table, Bytes{multiply_divide(bytes.count, m, n)});
     cost.device = Time::picoseconds(multiply_divide(cost.device.ps(), n - 1, m - 1));
     cost.other_workers = true;
@@ -168,12 +169,13 @@ TableCost estimate(std::span<const CollectiveTable> tables, CollectiveKind kind,
 
 StepCost effective_step(std::span<const CollectiveTable> tables, CollectiveKind kind, int workers,
                         Bytes bytes) {
-  // All-reduce: 2(n-1) messages of S/n. Broadcast: n - 1 messages of S, one after the other. Of the
-  // others n - 1 at once, through one port.
-  const bool all_reduce = kind == CollectiveKind::all_reduce;
+  // All-reduce: 2(n-1) messages of S/n; all-gather and the like half as many. Broadcast: n - 1
+  // messages of S, one after the other. Of the others n - 1 at once, through one port.
+  const bool parts = goes_in_parts(kind);
   const double others = workers - 1;
-  const double rounds = all_reduce ? 2 * others : kind == CollectiveKind::broadcast ? others : 1;
-  const double size = as_double(bytes) * (all_reduce ? others * 2 / workers : others);
+  const double turns = kind == CollectiveKind::all_reduce ? 2 * others : others;
+  const double rounds = parts || kind == CollectiveKind::broadcast ? turns : 1;
+  const double size = as_double(bytes) * (parts ? turns / workers : others);
   const CollectiveTable& table = nearest(tables, kind, workers);
   const double seconds = along_ring(table, kind, workers, bytes).device.seconds();
   const double latency =

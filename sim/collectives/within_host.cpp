@@ -23,6 +23,9 @@ struct Growth {
 Growth usual_growth(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::all_reduce:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_to_all:
       return {.latency = 0.45, .link = 0.6};
     case CollectiveKind::broadcast:
     case CollectiveKind::reduce:

@@ -80,7 +80,9 @@ Simulation::Simulation(const TaskGraph& graph, const EngineOptions& options)
   result_.tasks.resize(spans_per_iteration_ * options.iterations);
   if (options.record_spans) result_.spans_of = options.spans_of;
   for (const Collective& collective : graph.collectives) {
-    if (collective.expanded && !exchange_) exchange_.emplace(graph, *options.network, queue_);
+    if (!collective.expanded || exchange_) continue;
+    exchange_.emplace(graph, *options.network, queue_,
+                      options.record_messages ? &result_.messages : nullptr);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/collectives/algorithms/message.h"
 #include "sim/core/task_graph.h"
 #include "sim/core/time.h"
 #include "sim/core/units.h"
@@ -32,6 +33,7 @@ struct EngineOptions {
   std::vector<Slowdown> slowdowns = {};        ///< by worker; empty: none
   bool record_spans = false;                   ///< fill EngineResult::tasks
   std::optional<std::uint32_t> spans_of = {};  ///< of this worker alone
+  bool record_messages = false;                ///< fill EngineResult::messages
   const Network* network = nullptr;            ///< for expanded collectives; must outlive the run
 };
 
@@ -61,6 +63,7 @@ struct EngineResult {
   std::vector<TaskSpan> tasks;              ///< by iteration, worker, task; empty unless recorded
   std::optional<std::uint32_t> spans_of;    ///< the only worker among them; none: all
   std::vector<CollectiveSpan> collectives;  ///< by iteration, collective, worker
+  std::vector<MessageSpan> messages;        ///< as they arrived; empty unless recorded
   bool operator==(const EngineResult&) const = default;
 };
 

@@ -176,6 +176,40 @@ std::string_view to_string(CollectiveKind kind) {
       return "scatter";
     case CollectiveKind::reduce:
       return "reduce";
+    case CollectiveKind::all_gather:
+      return "all_gather";
+    case CollectiveKind::reduce_scatter:
+      return "reduce_scatter";
+    case CollectiveKind::all_to_all:
+      return "all_to_all";
+  }
+  return "?";
+}
+
+std::string_view to_string(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::ring:
+      return "ring";
+    case Algorithm::gloo_ring:
+      return "gloo_ring";
+    case Algorithm::recursive_doubling:
+      return "recursive_doubling";
+    case Algorithm::halving_doubling:
+      return "halving_doubling";
+    case Algorithm::tree:
+      return "tree";
+    case Algorithm::linear:
+      return "linear";
+    case Algorithm::chain:
+      return "chain";
+    case Algorithm::recursive_halving:
+      return "recursive_halving";
+    case Algorithm::pairwise:
+      return "pairwise";
+    case Algorithm::hierarchical:
+      return "hierarchical";
+    case Algorithm::double_tree:
+      return "double_tree";
   }
   return "?";
 }

@@ -58,16 +58,31 @@ struct Program {
   bool operator==(const Program&) const = default;
 };
 
-enum class CollectiveKind : std::uint8_t { all_reduce, broadcast, gather, scatter, reduce };
+enum class CollectiveKind : std::uint8_t {
+  all_reduce,
+  broadcast,
+  gather,
+  scatter,
+  reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+};
 
-/// How the ranks exchange messages where a collective runs step by step.
+/// How the ranks exchange messages where a collective runs step by step;
+/// sim/collectives/algorithms.h says which collectives each can do.
 enum class Algorithm : std::uint8_t {
-  ring,                ///< all-reduce; a broadcast goes down the chain
-  gloo_ring,           ///< all-reduce as Gloo does it: chunks in segments, two steps under way
-  recursive_doubling,  ///< all-reduce: everybody's array, log2(n) times
-  halving_doubling,    ///< all-reduce: halves of halves, and back
-  tree,                ///< binomial: all-reduce, broadcast, reduce
-  root,                ///< all at once to or from rank 0: gather, scatter, broadcast, reduce
+  ring,                ///< a broadcast goes down the chain
+  gloo_ring,           ///< as Gloo does it: chunks in segments, two steps under way
+  recursive_doubling,  ///< exchange of all one has, log2(n) times
+  halving_doubling,    ///< halves of halves, and back
+  tree,                ///< binomial
+  linear,              ///< all at once, to or from the root or between all
+  chain,               ///< from rank to rank in segments
+  recursive_halving,   ///< halves of halves
+  pairwise,            ///< straight to each other rank, one a step
+  hierarchical,        ///< within hosts, between hosts, within hosts
+  double_tree,         ///< two trees with half of the array each
 };
 
 /// What a step of a collective costs beside what its links say: latency and bandwidth as they are
@@ -77,12 +92,14 @@ struct StepCost {
   Bandwidth rate = {};  ///< of one rank's messages, where links would allow more; zero: no bound
   Bandwidth reduction = {};  ///< bytes a rank reduces per second; zero: free
   Bytes element{4};          ///< chunks are whole elements
-  Bytes segment = {};  ///< a broadcast goes down the chain in pieces of this; zero: in one piece
+  Bytes segment = {};  ///< chains and double trees cut it in pieces of this; zero: as few as can be
 };
 
 /// One collective of an iteration, over all workers of the graph. Bytes are one rank's array: a
-/// gather brings n of them to rank 0, a scatter takes n of them from there. Every worker's program
-/// holds one task that refers to it, on its communication lane.
+/// gather brings n of them to the root, a scatter takes n of them from there; of all-gather,
+/// reduce-scatter and all-to-all they are the whole array, of which a rank brings or gets one part
+/// in n (as nccl-tests counts). Every worker's program holds one task that refers to it, on its
+/// communication lane.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Bytes bytes = {};
@@ -90,6 +107,8 @@ struct Collective {
   Algorithm algorithm = Algorithm::ring;
   bool expanded = false;  ///< run step by step over the links of EngineOptions::network
   StepCost step = {};     ///< unused unless expanded
+  std::uint32_t root = 0;
+  std::uint32_t per_host = 1;  ///< ranks, hosts filled one after another: for `hierarchical`
 };
 
 /// How much a compute task slows while a collective of its worker waits for a peer, or transfers.
@@ -121,6 +140,7 @@ std::string describe_task(const TaskGraph& graph, const Program& program, std::u
 std::string_view to_string(Lane lane);
 std::string_view to_string(TaskKind kind);
 std::string_view to_string(CollectiveKind kind);
+std::string_view to_string(Algorithm algorithm);
 
 /// Collects tasks in any lane order and edges between them, then lays them out as a Program.
 class ProgramBuilder {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/core/task_graph.h"
+#include "sim/report/microseconds.h"
 
 namespace lockstep {
 namespace {
@@ -18,13 +19,6 @@ using Track = std::pair<std::uint32_t, Lane>;  // process, thread
 /// A JSON string, whatever bytes it holds.
 std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-}
-
-/// Chrome counts microseconds; the fraction keeps every picosecond.
-std::string microseconds(Time time) {
-  constexpr std::int64_t kMicrosecond = 1'000'000;
-  const std::int64_t ps = std::max<std::int64_t>(0, time.ps());
-  return fmt::format("{}.{:06}", ps / kMicrosecond, ps % kMicrosecond);
 }
 
 class TraceWriter {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/collectives/algorithms.h"
 #include "sim/collectives/costs.h"
 #include "sim/collectives/steps.h"
 #include "sim/collectives/table.h"
@@ -15,6 +16,8 @@ namespace {
 constexpr int kMostStepwise = 64;
 /// With a collective for every parameter it comes earlier.
 constexpr int kMostStepwiseEach = 16;
+/// Within a host the table's own rate and latency hold, so that its links are no limit.
+constexpr Bandwidth kNoLimit{8'000'000'000'000};
 
 bool across_hosts(const CollectiveTable& table) {
   return table.topology.ends_with("hosts");
@@ -96,7 +99,8 @@ CollectiveCosts::Measured CollectiveCosts::measured(CollectiveKind kind, Bytes b
     cost.basis = Basis::extrapolated;
     return cost;
   }
-  if (other && kind != CollectiveKind::broadcast && !reduces) return through_root(bytes);
+  const bool halves = kind == CollectiveKind::broadcast || goes_in_parts(kind);
+  if (other && !halves && !reduces) return through_root(bytes);
   if (other) {
     // A ring all-reduce is a reduce-scatter and an all-gather; each moves what a broadcast moves.
     Measured cost = measured(CollectiveKind::all_reduce, bytes);
@@ -119,9 +123,9 @@ CollectiveCosts::Measured CollectiveCosts::measured(CollectiveKind kind, Bytes b
 StepCost CollectiveCosts::message(CollectiveKind kind, Bytes bytes) const {
   if (has_table(kind)) return effective_step(tables_, kind, workers_, bytes);
   if (!has_table(CollectiveKind::all_reduce)) return {};
-  // A message of all these bytes, as a ring sends its chunks.
-  return effective_step(tables_, CollectiveKind::all_reduce, workers_,
-                        Bytes{bytes.count * workers_});
+  // A message of all these bytes, as a ring sends its chunks; or such a chunk itself.
+  const Bytes whole = goes_in_parts(kind) ? bytes : Bytes{bytes.count * workers_};
+  return effective_step(tables_, CollectiveKind::all_reduce, workers_, whole);
 }
 
 /// A message between hosts that are parts of one machine is work of its cores, at both ends and on
@@ -141,12 +145,17 @@ Algorithm CollectiveCosts::algorithm(CollectiveKind kind) const {
       return all_reduce_.value_or(gloo_ ? Algorithm::gloo_ring : Algorithm::ring);
     case CollectiveKind::broadcast:
       return gloo_ || all_reduce_ == Algorithm::tree ? Algorithm::tree : Algorithm::ring;
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+      return Algorithm::ring;
+    case CollectiveKind::all_to_all:
+      return Algorithm::pairwise;
     case CollectiveKind::gather:
     case CollectiveKind::scatter:
     case CollectiveKind::reduce:
       break;
   }
-  return Algorithm::root;
+  return Algorithm::linear;
 }
 
 /// What is left for messages of a link's bandwidth.
@@ -160,11 +169,20 @@ void CollectiveCosts::take_formula(Collective& collective) const {
   for (const SlowLink& slow : network_.slow_links) {
     if (slow.host * devices_ < workers_) slowest = std::min(slowest, payload(slow.link));
   }
+  collective.expanded = false;
+  const auto ranks = static_cast<std::uint32_t>(workers_);
   StepCost& step = collective.step;
+  StepCost inside = step;
+  if (inside.rate == Bandwidth{}) inside.rate = kNoLimit;
+  // The ranks of a full host send at once.
+  const bool shared = collective.algorithm == Algorithm::hierarchical && workers_ % devices_ == 0;
+  if (shared)
+    slowest.bytes_per_second = std::max<std::int64_t>(slowest.bytes_per_second / devices_, 1);
   step.latency += network_.latency * 2;  // to the switch, and from it
   step.rate = step.rate > Bandwidth{} ? std::min(step.rate, slowest) : slowest;
-  collective.duration = formula_time(collective, static_cast<std::uint32_t>(workers_));
-  collective.expanded = false;
+  collective.duration = collective.algorithm == Algorithm::hierarchical
+                            ? hierarchical_time(collective, ranks, inside, step)
+                            : formula_time(collective, ranks);
 }
 
 Collective CollectiveCosts::collective(CollectiveKind kind, Bytes bytes) const {
@@ -174,9 +192,10 @@ Collective CollectiveCosts::collective(CollectiveKind kind, Bytes bytes) const {
     return collective;
   }
   collective.algorithm = algorithm(kind);
+  collective.per_host = static_cast<std::uint32_t>(devices_);
   collective.step = message(kind, bytes);
   // Through a root one message after another passes.
-  if (collective.algorithm != Algorithm::root) collective.step = on_shared_cores(collective.step);
+  if (collective.algorithm != Algorithm::linear) collective.step = on_shared_cores(collective.step);
   collective.expanded = true;
   if (formula_) take_formula(collective);
   return collective;
@@ -193,8 +212,6 @@ Basis CollectiveCosts::basis(CollectiveKind kind, Bytes bytes) const {
 
 std::unique_ptr<Network> CollectiveCosts::network() const {
   if (!stepwise_ || formula_) return nullptr;
-  // Within a host the table's own rate and latency hold, so that its links are no limit.
-  constexpr Bandwidth kNoLimit{8'000'000'000'000};
   PlainNetwork plain;
   plain.workers = static_cast<std::uint32_t>(workers_);
   plain.devices_per_host = static_cast<std::uint32_t>(devices_);

@@ -87,10 +87,20 @@ NetworkOptions read_network(const ConfigNode& node, int hosts) {
 
 CollectiveModel read_collective(const ConfigNode& node, const PlatformOptions& platform) {
   constexpr std::string_view kModels[] = {
-      "table", "ring", "gloo_ring", "recursive_doubling", "halving_doubling", "tree"};
-  constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::gloo_ring,
-                                       Algorithm::recursive_doubling, Algorithm::halving_doubling,
-                                       Algorithm::tree};
+      "table", "ring",        "gloo_ring", "recursive_doubling", "halving_doubling",
+      "tree",  "hierarchical"};
+  constexpr Algorithm kAlgorithms[] = {Algorithm::ring,
+                                       Algorithm::gloo_ring,
+                                       Algorithm::recursive_doubling,
+                                       Algorithm::halving_doubling,
+                                       Algorithm::tree,
+                                       Algorithm::hierarchical};
+  if (node.kind == ConfigNode::Kind::map) {
+    Fields fields(node, "platform.collective");
+    const ConfigNode& all_reduce = fields.require("all_reduce", "hierarchical");
+    fields.finish();
+    return read_collective(all_reduce, platform);
+  }
   const std::size_t choice = to_choice(node, "platform.collective", kModels);
   if (choice == 0) return {.table = true, .all_reduce = {}};
   if (!platform.network || platform.network->measured) {

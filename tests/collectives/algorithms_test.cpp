@@ -4,6 +4,7 @@
 #include <random>
 #include <vector>
 
+#include "sim/collectives/algorithms.h"
 #include "sim/collectives/costs.h"
 #include "sim/collectives/steps.h"
 #include "sim/core/engine.h"
@@ -19,10 +20,16 @@ constexpr Algorithm kAlgorithms[] = {Algorithm::ring,
                                      Algorithm::recursive_doubling,
                                      Algorithm::halving_doubling,
                                      Algorithm::tree,
-                                     Algorithm::root};
-constexpr CollectiveKind kKinds[] = {CollectiveKind::all_reduce, CollectiveKind::broadcast,
-                                     CollectiveKind::gather, CollectiveKind::scatter,
-                                     CollectiveKind::reduce};
+                                     Algorithm::linear,
+                                     Algorithm::chain,
+                                     Algorithm::recursive_halving,
+                                     Algorithm::pairwise,
+                                     Algorithm::hierarchical,
+                                     Algorithm::double_tree};
+constexpr CollectiveKind kKinds[] = {CollectiveKind::all_reduce,     CollectiveKind::broadcast,
+                                     CollectiveKind::gather,         CollectiveKind::scatter,
+                                     CollectiveKind::reduce,         CollectiveKind::all_gather,
+                                     CollectiveKind::reduce_scatter, CollectiveKind::all_to_all};
 
 Collective collective_of(CollectiveKind kind, Algorithm algorithm, std::int64_t bytes) {
   Collective collective{.kind = kind, .bytes = Bytes{bytes}};
@@ -126,7 +133,7 @@ TEST_CASE("bytes that move are the algorithm's") {
   // A tree: every rank but the root sends up once and receives once.
   for (std::uint32_t n = 2; n < 10; ++n)
     CHECK(all_reduce(Algorithm::tree, n) == 2 * (n - 1) * whole);
-  CHECK(moved(collective_of(CollectiveKind::gather, Algorithm::root, whole), 5) == 4 * whole);
+  CHECK(moved(collective_of(CollectiveKind::gather, Algorithm::linear, whole), 5) == 4 * whole);
 }
 
 TEST_CASE("the formulas by hand") {
@@ -146,7 +153,7 @@ TEST_CASE("the formulas by hand") {
   // Five ranks fold: 14000 before, 10000 after.
   CHECK(time(Algorithm::recursive_doubling, 5) == ns(28'000 + 24'000));
   // Gather: 2000 + 3 * 8000.
-  CHECK(formula(collective_of(CollectiveKind::gather, Algorithm::root, 8000), 4) == ns(26'000));
+  CHECK(formula(collective_of(CollectiveKind::gather, Algorithm::linear, 8000), 4) == ns(26'000));
   // Gloo's ring, two ranks: two segments of 2000 each way. Adding up: they arrive at 4000 and 6000,
   // are added by 5000 and 7000. Back: at 7000 + 4000 and 13000.
   CHECK(time(Algorithm::gloo_ring, 2) == ns(13'000));
@@ -193,10 +200,10 @@ TEST_CASE("Gloo's ring keeps a link busy where a ring waits for each message") {
 }
 
 TEST_CASE("three senders into one host share its link") {
-  const Collective gather = collective_of(CollectiveKind::gather, Algorithm::root, 1'000'000);
+  const Collective gather = collective_of(CollectiveKind::gather, Algorithm::linear, 1'000'000);
   // Each at a third of 1 GB/s: 2 us + 3 ms, and all end at once.
   CHECK(ends(one_switch(4), gather) == std::vector<Time>(4, Time::microseconds(3002)));
-  const Collective scatter = collective_of(CollectiveKind::scatter, Algorithm::root, 1'000'000);
+  const Collective scatter = collective_of(CollectiveKind::scatter, Algorithm::linear, 1'000'000);
   CHECK(ends(one_switch(4), scatter) == std::vector<Time>(4, Time::microseconds(3002)));
 }
 
@@ -206,7 +213,7 @@ TEST_CASE("who has sent leaves a gather early, whatever the root waits for") {
   PlainNetwork plain = one_switch(4);
   plain.slow_hosts = {{3, {100'000'000}}};
   const std::vector<Time> end =
-      ends(plain, collective_of(CollectiveKind::gather, Algorithm::root, 900'000));
+      ends(plain, collective_of(CollectiveKind::gather, Algorithm::linear, 900'000));
   CHECK(end[1] == Time::microseconds(2002));
   CHECK(end[2] == Time::microseconds(2002));
   CHECK(end[3] == Time::microseconds(9002));

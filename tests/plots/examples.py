@@ -183,6 +183,24 @@ def trace(source="simulated", workers=2, layers=("conv", "fc"), scale=1.0):
     return {"displayTimeUnit": "ms", "traceEvents": events}
 
 
+def schedule(ranks=4, timed=True, collective="all_reduce", algorithm="ring", **changes):
+    """A ring's all-reduce of 16 MB chunks, 16 ms each."""
+    rows = []
+    for step in range(2 * (ranks - 1)):
+        adds = step < ranks - 1
+        for rank in range(ranks):
+            chunk = (rank - step if adds else rank + ranks - step) % ranks
+            times = [16_000_000 * step, 16_000_000 * (step + 1)] if timed else [0, 0]
+            rows.append([step, rank, (rank + 1) % ranks, chunk, 1, 16_000_000, adds, *times])
+    steps = 2 * (ranks - 1)
+    return {"format": 1, "kind": "collective", "collective": collective, "algorithm": algorithm,
+            "ranks": ranks, "root": None, "per_host": 1, "bytes": 16_000_000 * ranks,
+            "steps": steps, "time_ns": 16_000_000 * steps if timed else None,
+            "chunks": [16_000_000] * ranks,
+            "messages": {"columns": ["step", "from", "to", "first", "chunks", "bytes", "adds",
+                                     "start_ns", "end_ns"], "rows": rows}, **changes}
+
+
 def demo():
     """What the demo leaves: four scenarios, their runs, the validation, the calibration, what it
     was made of, and the traces of a step."""

@@ -143,6 +143,68 @@ class Figures(InFolder):
         self.assertGreater(axis.get_ylim()[1], fastest)
 
 
+class Collectives(InFolder):
+    def test_a_schedule_becomes_a_figure_with_its_numbers(self):
+        html = self.draw(ring=examples.schedule())
+        self.assertEqual(self.names(), {"report.html"} | figure_files("collective"))
+        self.assertIn('alt="all-reduce, ring: 4 ranks, 61.04 MiB, 6 steps, 96.0 ms"', html)
+        # A rank sends six chunks of 16 MB.
+        self.assertIn("all_reduce|ring|4|61.04 MiB|6|24|91.55 MiB|96.0", cells(html))
+
+    def test_without_times_arrows_go_by_steps(self):
+        html = self.draw(ring=examples.schedule(timed=False))
+        self.assertIn('alt="all-reduce, ring: 4 ranks, 61.04 MiB, 6 steps"', html)
+
+    def test_every_arrow_goes_from_its_sender_to_its_receiver_with_its_chunk(self):
+        from lockstep_plots import collective, style
+        records = read_records(examples.write(self.folder, ring=examples.schedule(ranks=3)))
+        with style.settings():
+            (fig,) = collective.figures(records.schedules)
+        (axis,) = fig.axes
+        arrows = [(a.xyann, a.xy) for a in axis.texts if hasattr(a, "xyann")]
+        self.assertEqual(len(arrows), 12)
+        self.assertIn(((0, 0), (16, 1)), arrows)
+        self.assertIn(((48, 2), (64, 0)), arrows)
+        labels = [t.get_text() for t in axis.texts if t.get_text()]
+        self.assertEqual(sorted(labels), sorted("012" * 4))
+
+    def test_many_ranks_and_messages_are_drawn_in_time(self):
+        html = self.draw(ring=examples.schedule(ranks=40))
+        self.assertIn("the first 16 are shown", html)
+
+    def test_chunk_labels(self):
+        ring = examples.schedule()
+        rows = ring["messages"]["rows"]
+        rows[0][3:5] = [3, 2]
+        (found,) = read_records(examples.write(self.folder, r=ring)).schedules
+        self.assertEqual(found.label(found.messages[0]), "3\u20130")
+        self.assertEqual(found.label(found.messages[1]), "1")
+        rows[0][3:5] = [9, 1]
+        exchange = examples.schedule(collective="all_to_all", algorithm="pairwise",
+                                     chunks=[1] * 16)
+        exchange["messages"]["rows"][0][3] = 9
+        (found,) = read_records(examples.write(self.folder, a=exchange)).schedules
+        self.assertEqual(found.label(found.messages[0]), "2>1")
+
+    def test_bad_schedules_are_refused_in_one_line(self):
+        def bad(change):
+            ring = examples.schedule()
+            change(ring["messages"]["rows"])
+            return ring
+        cases = {
+            "names a rank that is not there; the last is 3": bad(lambda r: r[5].__setitem__(2, 4)),
+            "names a chunk that is not there": bad(lambda r: r[5].__setitem__(3, 4)),
+            "ends before it starts": bad(lambda r: r[5].__setitem__(7, 10**9)),
+            "is not 9 whole numbers": bad(lambda r: r[5].pop()),
+        }
+        for said, document in cases.items():
+            with self.subTest(said):
+                code, _, err = call(*examples.write(self.folder, x=document), "-o", self.out)
+                self.assertEqual((code, err.count("\n")), (2, 1))
+                self.assertIn(said, err)
+                self.assertIn("/messages/rows/5", err)
+
+
 class Report(InFolder):
     def test_the_numbers_of_the_demo(self):
         html = self.tables(**examples.demo())

@@ -236,6 +236,9 @@ TEST_CASE("platform, stragglers, input and data set in full", "[scenario]") {
   CHECK(steps_per_epoch(
             parse_scenario(kGood, "s.yaml", std::vector<std::string>{"dataset={samples: 1000}"}),
             4) == 7);
+  const std::vector<std::string> in_full{"platform.collective={all_reduce: hierarchical}"};
+  CHECK(parse_scenario(kGood, "s.yaml", in_full).platform.collective->all_reduce ==
+        Algorithm::hierarchical);
   CHECK(parse_scenario(kGood, "s.yaml", std::vector<std::string>{"platform={network: measured}"})
             .platform.network->measured);
   CHECK_FALSE(parse_scenario(kGood, "s.yaml", std::vector<std::string>{"input=off"}).input.on);
@@ -262,6 +265,10 @@ TEST_CASE("what is wrong in the parts of a scenario is named with its place", "[
                      "bandwidth: 1MB/s}]}"),
              Contains("host 0 is given twice"));
   CHECK_THAT(message_of(kGood, {"platform.collective=bubble"}), Contains("is not one of table"));
+  CHECK_THAT(message_of(kGood, {"platform.collective={reduce: tree}"}),
+             Contains("all_reduce: missing"));
+  CHECK_THAT(message_of(kGood, {"platform.collective={all_reduce: pairwise}"}),
+             Contains("is not one of table"));
   CHECK_THAT(message_of(kGood, {"platform={network: measured, collective: tree}"}),
              Contains("tree runs over a network, none is given"));
   CHECK_THAT(message_of(kGood, {"platform.hosts.emulated=maybe"}), Contains("'maybe' is not one"));

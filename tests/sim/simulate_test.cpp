@@ -335,13 +335,33 @@ TEST_CASE("one slow link slows all, whichever host has it", "[simulate]") {
 TEST_CASE("every algorithm answers for any number of workers", "[simulate]") {
   for (const Algorithm algorithm :
        {Algorithm::ring, Algorithm::gloo_ring, Algorithm::recursive_doubling,
-        Algorithm::halving_doubling, Algorithm::tree}) {
+        Algorithm::halving_doubling, Algorithm::tree, Algorithm::hierarchical}) {
     Scenario scenario = on_hosts("ddp", {2, 3, 5, 8, 100});
     scenario.platform.collective = CollectiveModel{.table = false, .all_reduce = algorithm};
     for (const ResultPoint& point : simulate(scenario, gloo_calibration()).points) {
       CHECK(point.breakdown.exposed > Time{});
     }
   }
+}
+
+TEST_CASE("hierarchical all-reduces in hosts of four", "[simulate]") {
+  const auto exposed = [](Algorithm algorithm, int workers) {
+    Scenario scenario = on_hosts("ddp", {workers});
+    scenario.platform.devices_per_host = 4;
+    scenario.platform.network->latency = us(5000);
+    scenario.platform.collective = CollectiveModel{.table = false, .all_reduce = algorithm};
+    return simulate(scenario, gloo_calibration()).points[0].breakdown.exposed;
+  };
+  // Beyond 64 workers the formula stands for the steps: the 17th host adds two messages to the
+  // 30 that go between hosts.
+  const double steps = exposed(Algorithm::hierarchical, 64).us();
+  const double by_formula = exposed(Algorithm::hierarchical, 68).us();
+  CHECK(by_formula > steps);
+  CHECK(by_formula < 1.07 * steps);
+  // Messages of 10 ms: 30 of them against a ring's 126.
+  CHECK(2 * steps < exposed(Algorithm::ring, 64).us());
+  // A host that is not full: trees in the hosts.
+  CHECK(exposed(Algorithm::hierarchical, 63) > Time{});
 }
 
 TEST_CASE("measured networks use tables across hosts, and say so where there are none",

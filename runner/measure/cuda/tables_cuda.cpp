@@ -63,6 +63,9 @@ void enqueue(NcclCommunicator& communicator, CollectiveKind kind, const Operands
     case CollectiveKind::scatter:
       return communicator.enqueue_scatter(parts, flat, 0);
     case CollectiveKind::reduce:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_to_all:
       break;
   }
   LOCKSTEP_ASSERT(false, "a collective that communicators have");
@@ -83,6 +86,9 @@ void call_ordered(NcclCommunicator& communicator, CollectiveKind kind, const Ope
     case CollectiveKind::scatter:
       return communicator.scatter(parts, flat, 0);
     case CollectiveKind::reduce:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_to_all:
       break;
   }
   LOCKSTEP_ASSERT(false, "a collective that communicators have");
