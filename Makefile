@@ -12,7 +12,7 @@ help:
 	@echo "make demo      measure this machine, predict, validate, plot: build/demo/report.html"
 	@echo "make test      build and run all tests"
 	@echo "make validate  predict the measured runs that ship, without a GPU"
-	@echo "make validate-cpu  measure this machine and hosts emulated on it, and predict that (root, 45 minutes)"
+	@echo "make validate-cpu  measure this machine and hosts emulated on it, and predict that (root, 50 minutes)"
 	@echo "make bench     benchmarks of the simulator: build/bench.json"
 	@echo "make check     what CI runs: tests, sanitizers, clang-tidy, clang-format, the CUDA build"
 	@echo "make format    clang-format in place"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # validate_cpu.sh BUILD OUT [piece]: measures the four strategies on this machine and on hosts emulated on
 # it, predicts all of it from the machine's own profile, and compares; `make validate-cpu` calls it.
-# About 45 minutes on 2 cores that nothing else uses; `piece` is its part for a gate, 3 minutes. Root.
+# About 50 minutes on 2 cores that nothing else uses; `piece` is its part for a gate, 3 minutes. Root.
 #   one machine       n = 1, 2, computing, three models
 #   emulated hosts    n = 2, computing; n = 2, 3, 4, 8 replayed; links of 1 Gbit/s and 200 Mbit/s
 #                     (1 Gbit/s in slow motion where hosts share cores)
