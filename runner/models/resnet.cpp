@@ -93,6 +93,17 @@ Model make_resnet18(const std::string& name, bool norm) {
   return model;
 }
 
+/// Bottlenecks on 224x224 images; the depths of the four stages tell the networks apart.
+Model make_bottleneck_resnet(const std::string& name, const std::array<int, 4>& depths) {
+  Model model(name, {3, 224, 224}, 1000);
+  int x = add_conv_norm(model, "conv1", "bn1", Model::kInput,
+                        {.in = 3, .out = 64, .kernel = 7, .stride = 2, .padding = 3});
+  x = add_relu(model, "relu", x);
+  x = add_max_pool(model, "maxpool", x, 3, 2, 1);
+  add_trunk(model, x, depths, add_bottleneck, 4);
+  return model;
+}
+
 }  // namespace
 
 Model resnet18_cifar() {
@@ -104,13 +115,15 @@ Model resnet18_cifar_no_batchnorm() {
 }
 
 Model resnet50() {
-  Model model("resnet50", {3, 224, 224}, 1000);
-  int x = add_conv_norm(model, "conv1", "bn1", Model::kInput,
-                        {.in = 3, .out = 64, .kernel = 7, .stride = 2, .padding = 3});
-  x = add_relu(model, "relu", x);
-  x = add_max_pool(model, "maxpool", x, 3, 2, 1);
-  add_trunk(model, x, {3, 4, 6, 3}, add_bottleneck, 4);
-  return model;
+  return make_bottleneck_resnet("resnet50", {3, 4, 6, 3});
+}
+
+Model resnet101() {
+  return make_bottleneck_resnet("resnet101", {3, 4, 23, 3});
+}
+
+Model resnet152() {
+  return make_bottleneck_resnet("resnet152", {3, 8, 36, 3});
 }
 
 }  // namespace lockstep::runner

@@ -22,6 +22,8 @@ constexpr std::array kZoo{
     Entry{"resnet18_cifar", resnet18_cifar},
     Entry{"resnet18_cifar_no_batchnorm", resnet18_cifar_no_batchnorm},
     Entry{"resnet50", resnet50},
+    Entry{"resnet101", resnet101},
+    Entry{"resnet152", resnet152},
     Entry{"vgg16", vgg16},
     Entry{"inception_v3", inception_v3},
     Entry{"gpt2_small", gpt2_small},

@@ -27,8 +27,10 @@ Model vgg11();      ///< CIFAR, with batch normalisation and Linear(512, 10): 9,
 Model resnet18_cifar();  ///< 3x3 stem with stride 1, no max pool: 11,173,962 parameters
 /// The same without batch normalisation; convolutions have biases instead: 11,169,162 parameters
 Model resnet18_cifar_no_batchnorm();
-Model resnet50();  ///< ImageNet, 224x224: 25,557,032 parameters
-Model vgg16();     ///< ImageNet, without batch normalisation and dropout: 138,357,544 parameters
+Model resnet50();   ///< ImageNet, 224x224: 25,557,032 parameters
+Model resnet101();  ///< the same with 23 blocks in its third stage: 44,549,160 parameters
+Model resnet152();  ///< 8 and 36 blocks in the second and third: 60,192,808 parameters
+Model vgg16();      ///< ImageNet, without batch normalisation and dropout: 138,357,544 parameters
 /// ImageNet, 299x299, without auxiliary classifier and dropout: 23,834,568 parameters
 Model inception_v3();
 /// 512 of 1024 positions, 50,257 words, output tied to the embedding: 124,439,808 parameters

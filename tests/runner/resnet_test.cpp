@@ -22,6 +22,17 @@ TEST_CASE("ResNet-50 is torchvision's") {
   CHECK(floats["fc"] == 1000);
 }
 
+TEST_CASE("ResNet-101 and ResNet-152 are torchvision's") {
+  Model model = make_model("resnet101", c10::kCPU, 1);
+  CHECK(model.parameter_count() == 44'549'160);
+  auto floats = outputs(model);
+  CHECK(floats["layer2.3.relu3"] == 512 * 28 * 28);
+  CHECK(floats["layer3.22.relu3"] == 1024 * 14 * 14);  // the last of 23 blocks
+  CHECK(floats["layer4.2.relu3"] == 2048 * 7 * 7);
+  CHECK(floats["fc"] == 1000);
+  CHECK(make_model("resnet152", c10::kCPU, 1).parameter_count() == 60'192'808);
+}
+
 TEST_CASE("ResNet-18 for CIFAR keeps the image's size in its stem") {
   Model model = make_model("resnet18_cifar", c10::kCPU, 1);
   CHECK(model.parameter_count() == 11'173'962);
