@@ -17,6 +17,8 @@ void add_simulate(CLI::App& app, Action& action);
 void add_measure(CLI::App& app);
 void add_calibrate(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
+void add_published(CLI::App& app, Action& action);
+void add_threads(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
 void add_plot(CLI::App& app, Action& action);
 void add_collective(CLI::App& app, Action& action);

@@ -64,6 +64,8 @@ ExitCode parse_and_run(int argc, const char* const* argv) {
   add_calibrate(app, action);
   add_simulate(app, action);
   add_validate(app, action);
+  add_published(app, action);
+  add_threads(app, action);
   add_compare(app, action);
   add_plot(app, action);
   add_collective(app, action);

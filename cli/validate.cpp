@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <optional>
 
@@ -12,6 +11,7 @@
 #include "calibration/validation_table.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/percent.h"
 #include "cli/progress.h"
 #include "sim/records/kind.h"
 #include "sim/records/run.h"
@@ -26,18 +26,6 @@ struct ValidateOptions {
   std::string platform, json;
   bool timelines = false;
 };
-
-/// "2%" as 0.02.
-std::optional<double> parse_percent(const std::string& flag, const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  double percent = -1;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, percent);
-  if (error != std::errc{} || std::string_view(rest, end) != "%" || !(percent >= 0)) {
-    throw InputError({}, flag, fmt::format("\"{}\" is no percentage", text), "write it like 2%");
-  }
-  return percent / 100;
-}
 
 /// Calibrations and runs, told apart by what the files say they are.
 struct Inputs {

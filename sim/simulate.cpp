@@ -17,6 +17,7 @@
 #include "sim/core/error.h"
 #include "sim/core/symmetry.h"
 #include "sim/scenario/point.h"
+#include "sim/scenario/step_time.h"
 #include "sim/simulate_servers.h"
 #include "sim/workload/strategy.h"
 
@@ -259,6 +260,14 @@ void for_each_index(std::size_t count, unsigned threads, const Body& body) {
 
 Prediction simulate(const Scenario& scenario, const Calibration& calibration, unsigned threads,
                     const std::function<void()>& after_point) {
+  if (!scenario.step_times.empty()) {
+    Scenario at_calibrated_times = scenario;
+    at_calibrated_times.step_times.clear();
+    Prediction prediction =
+        simulate(at_calibrated_times, with_step_times(scenario, calibration), threads, after_point);
+    for (ResultPoint& point : prediction.points) point.basis = Basis::extrapolated;
+    return prediction;
+  }
   Prediction prediction;
   prediction.scenario = scenario.name;
   prediction.model = scenario.model;
@@ -287,6 +296,11 @@ Prediction simulate(const Scenario& scenario, const Calibration& calibration, un
 }
 
 Timeline simulate_step(const Scenario& scenario, const Calibration& calibration, int workers) {
+  if (!scenario.step_times.empty()) {
+    Scenario at_calibrated_times = scenario;
+    at_calibrated_times.step_times.clear();
+    return simulate_step(at_calibrated_times, with_step_times(scenario, calibration), workers);
+  }
   const Point point = make_point(scenario, calibration, workers);
   EngineOptions options = engine_options(scenario, calibration, point);
   if (strategy_named(point.workload.strategy.kind).has_servers) {

@@ -23,6 +23,32 @@ bool across_hosts(const CollectiveTable& table) {
   return table.topology.ends_with("hosts");
 }
 
+/// Tables as a link that each device has to the others makes them: an all-reduce along a ring, a
+/// broadcast down a chain in many pieces; what rank 0 gathers, scatters or adds passes its port.
+/// `one_process`: a thread copies from device 0 to one device after another, so that a broadcast
+/// passes its port as well.
+std::vector<CollectiveTable> tables_of_link(const DeviceLink& link, int workers, bool one_process) {
+  constexpr Bytes kLarge{1 << 30};  // a straight line goes on beyond its two points
+  const std::int64_t others = workers - 1;
+  const Time flow = transfer_time(kLarge, link.bandwidth);
+  const auto table = [&](const char* collective, std::int64_t messages, Time large) {
+    const Time latency = link.latency * messages;
+    CollectiveTable result;
+    result.collective = collective;
+    result.backend = "link";
+    result.workers = workers;
+    result.topology = kOneHost;
+    result.points = {{Bytes{}, latency, latency, latency, {}},
+                     {kLarge, latency + large, latency + large, latency + large, {}}};
+    return result;
+  };
+  const Time ring = Time::picoseconds(multiply_divide(flow.ps(), 2 * others, workers));
+  const Time port = flow * others;
+  return {table("all_reduce", 2 * others, ring),
+          table("broadcast", others, one_process ? port : flow), table("gather", others, port),
+          table("scatter", others, port), table("reduce", others, port)};
+}
+
 bool is_stepwise(const PlatformOptions& platform, int workers) {
   if (workers < 2 || !platform.network || platform.network->measured) return false;
   if (platform.collective) return !platform.collective->table;
@@ -60,6 +86,10 @@ CollectiveCosts::CollectiveCosts(const Scenario& scenario, const Calibration& ca
     if (across_hosts(table) != across || table.points.empty()) continue;
     gloo_ = gloo_ || table.backend == "gloo";
     tables_.push_back(table);
+  }
+  if (platform.device_link && !across && workers > 1) {
+    const bool one_process = strategy_named(scenario.strategy.kind).one_process;
+    tables_ = tables_of_link(*platform.device_link, workers, one_process);
   }
   if (across && workers > 1 && tables_.empty()) {
     throw InputError({}, "platform.network",

@@ -67,6 +67,34 @@ void read_stragglers(const ConfigNode& list, Scenario& scenario) {
   }
 }
 
+std::vector<StepTime> read_step_times(const ConfigNode& node) {
+  constexpr std::int64_t kMostBatch = 1'000'000;
+  constexpr Time kLongest = Time::milliseconds(3'600'000);
+  std::vector<StepTime> times;
+  const auto read = [&](const ConfigNode& item) {
+    Fields fields(item, "step_time");
+    StepTime step;
+    const ConfigNode& batch = fields.require("batch", "64");
+    step.batch = static_cast<int>(to_integer(batch, "step_time.batch", 1, kMostBatch));
+    const ConfigNode& time = fields.require("time", "120ms");
+    step.time = positive_time(time, "step_time.time");
+    if (step.time > kLongest) throw InputError(time.at, "step_time.time", "longer than an hour");
+    fields.finish();
+    if (std::ranges::find(times, step.batch, &StepTime::batch) != times.end()) {
+      throw InputError(batch.at, "step_time.batch", fmt::format("{} is given twice", step.batch));
+    }
+    times.push_back(step);
+  };
+  if (node.kind == ConfigNode::Kind::list) {
+    for (const ConfigNode& item : to_list(node, "step_time", kMostPoints)) read(item);
+    if (times.empty()) throw InputError(node.at, "step_time", "an empty list");
+  } else {
+    read(node);
+  }
+  std::ranges::sort(times, {}, &StepTime::batch);
+  return times;
+}
+
 InputOptions read_input(const ConfigNode& node) {
   constexpr std::int64_t kMostLoaders = 1024;
   InputOptions input;

@@ -53,6 +53,33 @@ Bytes read_mtu(const ConfigNode& node) {
   return mtu;
 }
 
+Time read_latency(const ConfigNode& node, const std::string& name) {
+  constexpr Time kLongest = Time::milliseconds(1000);
+  const Time latency = to_time(node, name);
+  if (latency > kLongest) {
+    throw InputError(node.at, name, "must be at most one second",
+                     "it is that of one link, such as 5us");
+  }
+  return latency;
+}
+
+DeviceLink read_device_link(const ConfigNode& node) {
+  Fields fields(node, "platform.hosts.link");
+  DeviceLink link;
+  link.bandwidth =
+      read_link(fields.require("bandwidth", "10GB/s"), "platform.hosts.link.bandwidth");
+  constexpr Bandwidth kSlowest{1'000'000};
+  if (link.bandwidth < kSlowest) {
+    throw InputError(node.at, "platform.hosts.link.bandwidth", "must be at least 1 MB/s",
+                     "check its unit: 10GB/s");
+  }
+  if (const ConfigNode* latency = fields.find("latency")) {
+    link.latency = read_latency(*latency, "platform.hosts.link.latency");
+  }
+  fields.finish();
+  return link;
+}
+
 NetworkOptions read_network(const ConfigNode& node, int hosts) {
   NetworkOptions network;
   if (node.kind == ConfigNode::Kind::scalar) {
@@ -68,12 +95,7 @@ NetworkOptions read_network(const ConfigNode& node, int hosts) {
   network.bandwidth =
       read_link(fields.require("bandwidth", "25GB/s"), "platform.network.bandwidth");
   if (const ConfigNode* latency = fields.find("latency")) {
-    network.latency = to_time(*latency, "platform.network.latency");
-    constexpr Time kLongest = Time::milliseconds(1000);
-    if (network.latency > kLongest) {
-      throw InputError(latency->at, "platform.network.latency", "must be at most one second",
-                       "it is that of one link, such as 5us");
-    }
+    network.latency = read_latency(*latency, "platform.network.latency");
   }
   if (const ConfigNode* mtu = fields.find("mtu")) network.mtu = read_mtu(*mtu);
   if (const ConfigNode* list = fields.find("slow_links")) {
@@ -125,6 +147,7 @@ PlatformOptions read_platform(const ConfigNode& node, const std::vector<int>& wo
     Fields inner(*hosts, "platform.hosts");
     platform.devices_per_host = static_cast<int>(
         to_integer(inner.require("devices", "4"), "platform.hosts.devices", 1, kMostWorkers));
+    if (const ConfigNode* link = inner.find("link")) platform.device_link = read_device_link(*link);
     if (const ConfigNode* emulated = inner.find("emulated")) {
       platform.emulated = to_switch(*emulated, "platform.hosts.emulated");
     }

@@ -158,6 +158,8 @@ void note_places(const ConfigNode& map, const std::string& path, Scenario& scena
   }
 }
 
+}  // namespace
+
 Scenario to_scenario(ConfigNode root, std::span<const std::string> overrides) {
   Scenario scenario;
   scenario.places[""] = {.file = root.at.file, .line = 0, .column = 0, .pointer = {}};
@@ -170,6 +172,9 @@ Scenario to_scenario(ConfigNode root, std::span<const std::string> overrides) {
   scenario.model = to_text(fields.require("model", "resnet50"), "model");
   read_batch(fields, scenario);
   read_workers(fields, scenario);
+  if (const ConfigNode* node = fields.find("step_time")) {
+    scenario.step_times = read_step_times(*node);
+  }
   read_strategy(fields, scenario);
   if (const ConfigNode* node = fields.find("platform")) {
     scenario.platform = read_platform(*node, scenario.workers);
@@ -180,8 +185,6 @@ Scenario to_scenario(ConfigNode root, std::span<const std::string> overrides) {
   check_size(scenario, root);
   return scenario;
 }
-
-}  // namespace
 
 Scenario read_scenario(const std::string& file, std::span<const std::string> overrides) {
   return to_scenario(read_yaml(file), overrides);

@@ -12,6 +12,7 @@
 #include "sim/core/time.h"
 #include "sim/core/units.h"
 #include "sim/records/run.h"
+#include "sim/scenario/config_node.h"
 
 namespace lockstep {
 
@@ -22,6 +23,19 @@ struct Straggler {
   Factor slowdown = {};
   Time delay = {};
   StepPart part = StepPart::step;
+};
+
+/// What a step of one worker takes at a batch, loading left out, where that is known and the device
+/// was never calibrated: its profile then tells how the parts of a step relate, and this how long.
+struct StepTime {
+  int batch = 1;
+  Time time = {};
+};
+
+/// A link that each device of a host has to the others.
+struct DeviceLink {
+  Bandwidth bandwidth;
+  Time latency = {};  ///< of a message
 };
 
 /// One link from every host to a switch that never blocks.
@@ -40,8 +54,9 @@ struct CollectiveModel {
 };
 
 struct PlatformOptions {
-  int devices_per_host = 0;  ///< 0: one with a network, else all workers share a host
-  bool emulated = false;     ///< hosts are parts of one machine, whose cores they share
+  int devices_per_host = 0;               ///< 0: one with a network, else all workers share a host
+  std::optional<DeviceLink> device_link;  ///< in place of collective tables measured on one host
+  bool emulated = false;  ///< hosts are parts of one machine, whose cores they share
   std::optional<NetworkOptions> network;
   /// Unless given, step by step where workers are on several hosts of a network, else the table.
   std::optional<CollectiveModel> collective;
@@ -64,6 +79,7 @@ struct Scenario {
   std::string name;
   std::string calibration;  ///< path of the file, resolved
   std::string model;
+  std::vector<StepTime> step_times;     ///< by rising batch; none: as calibrated
   std::optional<int> batch_per_worker;  ///< weak scaling; exactly one of the two is set
   std::optional<int> total_batch;       ///< strong scaling
   std::vector<int> workers;
@@ -93,6 +109,8 @@ Location place_of(const Scenario& scenario, std::string key);
 Scenario read_scenario(const std::string& file, std::span<const std::string> overrides = {});
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         std::span<const std::string> overrides = {});
+/// From a file's tree, or a part of one.
+Scenario to_scenario(ConfigNode root, std::span<const std::string> overrides = {});
 
 /// Reads a file that holds a scenario's `platform` alone: where runs were measured, for example.
 PlatformOptions read_platform(const std::string& file);

@@ -229,7 +229,7 @@ class ServerPointMaker {
     SharedCores shared;
     if (cores <= 0 || scenario_.compute == Compute::replay) return shared;
     shared.cores = cores;
-    shared.threads = threads_of(calibration_);
+    shared.threads = compute_threads(calibration_);
     const int host = emulated ? workers_ : devices();  // workers that share its cores
     if (network_ && !emulated && host == 1) return shared;
     shared.together = together(scenario_, calibration_, batch_of(scenario_, workers_, 0), host);

@@ -82,25 +82,10 @@ ByBatch nearest_beside(const std::vector<const Profile*>& candidates, int beside
   return by_batch;
 }
 
-}  // namespace
-
-int threads_of(const Calibration& calibration) {
-  const auto& environment = calibration.origin.environment;
-  const auto found = environment.find("OMP_NUM_THREADS");
-  int threads = 0;
-  if (found != environment.end()) {
-    const std::string& text = found->second;
-    std::from_chars(text.data(), text.data() + text.size(), threads);
-  }
-  return std::max(1, threads);
-}
-
-namespace {
-
 /// Against one active worker; beyond the table, cores are shared evenly.
 double core_slowdown(const Calibration& calibration, int active, Basis& basis) {
   if (active <= 1) return 1;
-  const int threads = threads_of(calibration);
+  const int threads = compute_threads(calibration);
   CoreSlowdown nearest{.active = 1, .threads = threads, .slowdown = 1};
   for (const CoreSlowdown& entry : calibration.cores) {
     if (entry.threads == threads && entry.active <= active && entry.active > nearest.active) {
@@ -215,6 +200,21 @@ Profile in_proportion(const Profile& measured, int batch) {
 
 bool on_cpu(const Calibration& calibration) {
   return calibration.origin.machine.gpus.empty();
+}
+
+int compute_threads(const Calibration& calibration) {
+  const auto leading_number = [](const std::string& text) {
+    int number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
+  };
+  for (const Profile& profile : calibration.profiles) {
+    if (profile.device.find(" thread") == std::string::npos) continue;
+    return std::max(1, leading_number(profile.device));
+  }
+  const auto& environment = calibration.origin.environment;
+  const auto found = environment.find("OMP_NUM_THREADS");
+  return found == environment.end() ? 1 : std::max(1, leading_number(found->second));
 }
 
 ProfileChoice choose_profile(const Calibration& calibration, const ProfileQuery& query) {

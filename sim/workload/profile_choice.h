@@ -26,8 +26,9 @@ struct ProfileChoice {
 /// Workers that compute on the host's cores.
 bool on_cpu(const Calibration& calibration);
 
-/// Compute threads of each of them.
-int threads_of(const Calibration& calibration);
+/// Threads with which each worker on cores was profiled: as its profiles say ("2 threads"), else by
+/// OMP_NUM_THREADS; one where neither tells.
+int compute_threads(const Calibration& calibration);
 
 /// The profile of a worker, from what was measured. Between measured batches, device times are
 /// linear in the batch, layer by layer, and host times those of the nearest batch; beyond them the

@@ -16,7 +16,8 @@ TEST_CASE("version and help") {
   CHECK(version.exit_code == 0);
   CHECK_THAT(version.out, StartsWith("lockstep "));
   for (const char* command :
-       {"", "simulate", "calibrate", "validate", "compare", "plot", "collective"}) {
+       {"", "simulate", "calibrate", "validate", "published", "threads", "compare", "plot",
+        "collective"}) {
     INFO(command);
     const Finished help = lockstep_command(std::string(command) + " --help");
     CHECK(help.exit_code == 0);
@@ -27,12 +28,27 @@ TEST_CASE("version and help") {
 }
 
 TEST_CASE("bad flags exit with 2 and one line") {
-  for (const char* arguments :
-       {"", "frobnicate", "--frobnicate", "simulate", "simulate a.yaml --frobnicate",
-        "simulate a.yaml --threads x", "simulate a.yaml --threads -1", "simulate a.yaml --set",
-        "calibrate a.json", "calibrate -o b.json", "plot a.json", "compare", "compare a.json",
-        "validate", "validate a.json b.json --mean 2", "validate a.json b.json --worst -2%",
-        "validate a.json b.json --unstable nan%"}) {
+  for (const char* arguments : {"",
+                                "frobnicate",
+                                "--frobnicate",
+                                "simulate",
+                                "simulate a.yaml --frobnicate",
+                                "simulate a.yaml --threads x",
+                                "simulate a.yaml --threads -1",
+                                "simulate a.yaml --set",
+                                "calibrate a.json",
+                                "calibrate -o b.json",
+                                "plot a.json",
+                                "compare",
+                                "compare a.json",
+                                "validate",
+                                "validate a.json b.json --mean 2",
+                                "validate a.json b.json --worst -2%",
+                                "validate a.json b.json --unstable nan%",
+                                "published",
+                                "published a.yaml --median 2",
+                                "threads",
+                                "threads a.yaml --batches 0"}) {
     INFO(arguments);
     const Finished finished = lockstep_command(arguments);
     CHECK(finished.exit_code == 2);
@@ -220,4 +236,26 @@ TEST_CASE("standard output that is closed or full ends with 3 and one line") {
     CHECK(WEXITSTATUS(status) == 3);
     CHECK_THAT(slurp(err), StartsWith("lockstep: standard output cannot be written"));
   }
+}
+
+TEST_CASE("published cases: a table, a record, and 1 where something does not hold") {
+  const TemporaryFolder folder;
+  const std::string at = folder.path().string() + "/";
+  const std::string good =
+      "case: two\nsource: made up\nshape:\n  - {says: apart, check: mean_of_maxima, steps: [[1s, "
+      "2s], [2s, 1s]]}\n";
+  spill(at + "good.yaml", good);
+  const Finished held = lockstep_command("published " + at + "good.yaml --json " + at + "p.json");
+  CHECK(held.exit_code == 0);
+  CHECK_THAT(held.out, Contains("apart: holds") && Contains("1 of 1 hold"));
+  CHECK_THAT(slurp(at + "p.json"),
+             Contains("\"role\": \"shape\"") || Contains("\"role\":\"shape\""));
+  spill(at + "bad.yaml", good + "  - {says: same, check: mean_of_maxima, steps: [[1s, 2s]]}\n");
+  CHECK(lockstep_command("published " + at + "bad.yaml").exit_code == 1);
+  CHECK(lockstep_command("published " + at + "good.yaml --median 10%").exit_code == 1);
+  spill(at + "wrong.yaml", good + "shapes: 1\n");
+  const Finished wrong = lockstep_command("published " + at + "wrong.yaml");
+  CHECK(wrong.exit_code == 2);
+  CHECK(wrong.one_error_line());
+  CHECK_THAT(wrong.err, Contains("wrong.yaml:5:1: shapes: unknown key"));
 }

@@ -341,5 +341,40 @@ TEST_CASE("files that are no scenario end in one line", "[scenario]") {
   CHECK_THROWS_AS(read_scenario("/"), InputError);
 }
 
+TEST_CASE("published steps and device links are read", "[scenario]") {
+  const Scenario scenario =
+      parse_scenario(replaced(kGood, "  hosts: {devices: 4}\n",
+                              "  hosts: {devices: 4, link: {bandwidth: 12GB/s, latency: 8us}}\n") +
+                         "step_time: [{batch: 128, time: 71ms}, {batch: 32, time: 20ms}]\n",
+                     "s.yaml");
+  REQUIRE(scenario.step_times.size() == 2);
+  CHECK(scenario.step_times[0].batch == 32);  // by rising batch
+  CHECK(scenario.step_times[1].time == Time::milliseconds(71));
+  REQUIRE(scenario.platform.device_link);
+  CHECK(scenario.platform.device_link->bandwidth == Bandwidth{12'000'000'000});
+  CHECK(scenario.platform.device_link->latency == Time::microseconds(8));
+  CHECK(parse_scenario(kGood + "step_time: {batch: 1, time: 1s}\n", "s.yaml").step_times.size() ==
+        1);
+
+  const auto step_time = [](const std::string& value) {
+    return message_of(kGood + "step_time: " + value + "\n");
+  };
+  CHECK_THAT(step_time("{batch: 32}"), Contains("step_time.time: missing"));
+  CHECK_THAT(step_time("{batch: 32, time: 20}"), Contains("its unit is missing"));
+  CHECK_THAT(step_time("{batch: 32, time: 0s}"), Contains("longer than nothing"));
+  CHECK_THAT(step_time("{batch: 32, time: 2h}"), Contains("longer than an hour"));
+  CHECK_THAT(step_time("{batch: 0, time: 2s}"), Contains("a whole number from 1"));
+  CHECK_THAT(step_time("{batch: 32, tme: 2s}"), Contains("missing"));
+  CHECK_THAT(step_time("[]"), Contains("an empty list"));
+  CHECK_THAT(step_time("[{batch: 8, time: 2s}, {batch: 8, time: 3s}]"), Contains("given twice"));
+  const auto link = [](const std::string& value) {
+    return message_with("  hosts: {devices: 4}\n", "  hosts: {devices: 4, link: " + value + "}\n");
+  };
+  CHECK_THAT(link("{latency: 5us}"), Contains("platform.hosts.link.bandwidth: missing"));
+  CHECK_THAT(link("{bandwidth: 1kB/s}"), Contains("at least 1 MB/s"));
+  CHECK_THAT(link("{bandwidth: 1GB/s, latency: 2s}"), Contains("at most one second"));
+  CHECK_THAT(link("fast"), Contains("expected a map"));
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -551,5 +551,37 @@ TEST_CASE("data_parallel needs GPUs of one host, no graph, and a sample for each
   CHECK(refusal(scenario, gpu_calibration()) == "accepted");
 }
 
+TEST_CASE("a published step scales the device and leaves the host", "[simulate]") {
+  // two_layers() at 32, single: 10 us of launching, then 650 us of the device: twice as long on it
+  // is 1310 us. At 64 the layers take 1200 us, the optimizer 50: 10 + 1250 f = 2510 at f = 2.
+  Scenario scenario = small_scenario();
+  scenario.workers = {1};
+  scenario.step_times = {{.batch = 32, .time = us(1310)}, {.batch = 64, .time = us(2510)}};
+  const Calibration calibration = without_interference(gpu_calibration());
+  const ResultPoint at_32 = simulate(scenario, calibration).points.front();
+  CHECK(at_32.step.p50 == us(1310));
+  CHECK(at_32.basis == Basis::extrapolated);
+  scenario.batch_per_worker = 48;
+  CHECK(simulate(scenario, calibration).points.front().step.p50 == us((1310 + 2510) / 2));
+  // Launching takes the host 10 + 4 x 10 + 10 us and more; no device makes the step shorter.
+  scenario.step_times = {{.batch = 32, .time = us(30)}};
+  CHECK_THROWS_WITH(simulate(scenario, calibration),
+                    Contains("step_time: no profile takes 30.0 us"));
+}
+
+TEST_CASE("a stated link stands for the tables of a host", "[simulate]") {
+  // As "one point, by hand", but an all-reduce of 4 MiB over 10 GB/s takes 2 x 5 us and
+  // 4194304 x 100 ps: 429.4304 us instead of 439.4304. 450 + 2 x 429.4304 + 50 = 1358.8608.
+  Scenario scenario = small_scenario();
+  scenario.workers = {2};
+  scenario.platform.device_link = {.bandwidth = {10'000'000'000}, .latency = us(5)};
+  Calibration calibration = without_interference(gpu_calibration());
+  CHECK(simulate(scenario, calibration).points.front().step.p50 ==
+        Time::picoseconds(1'358'860'800));
+  calibration.collectives.clear();
+  CHECK(simulate(scenario, calibration).points.front().step.p50 ==
+        Time::picoseconds(1'358'860'800));
+}
+
 }  // namespace
 }  // namespace lockstep
