@@ -202,6 +202,34 @@ TEST_CASE("every schedule on real arrays gives what its collective is defined to
   CHECK(checked > 1'000'000);
 }
 
+TEST_CASE("a message that is lost, misread or wrongly added shows in the result") {
+  const Collective collective{.bytes = Bytes{kElement * 37}};
+  const Definition data = definition(collective, 5);
+  const auto right = [&](const Schedule& schedule) {
+    const std::vector<Array> result = execute(schedule, data.before);
+    bool all = true;
+    for (std::uint32_t rank = 0; rank < 5; ++rank) {
+      for (const auto& [element, value] : data.after[rank]) {
+        all = all && result[rank][element] == value;
+      }
+    }
+    return all;
+  };
+  const Schedule good = schedule_of(collective, 5);
+  REQUIRE(right(good));
+  for (std::size_t i = 0; i < good.messages.size(); ++i) {
+    Schedule bad = good;
+    bad.messages.erase(bad.messages.begin() + static_cast<std::ptrdiff_t>(i));
+    CHECK_FALSE(right(bad));
+    bad = good;
+    bad.messages[i].first = (bad.messages[i].first + 1) % 5;
+    CHECK_FALSE(right(bad));
+    bad = good;
+    bad.messages[i].adds = !bad.messages[i].adds;
+    CHECK_FALSE(right(bad));
+  }
+}
+
 TEST_CASE("chunks make up the array, and messages hold what their chunks do") {
   for_every_collective(101, [](const Collective& collective, std::uint32_t n) {
     const Schedule schedule = schedule_of(collective, n);
