@@ -102,29 +102,6 @@ Platform on_one_host(const ServerSystem& system, int workers) {
   return plain_network(plain);
 }
 
-/// How much longer workers compute beside each other than where `beside` of them do, which is what
-/// the profile says.
-std::vector<Factor> together(const Scenario& scenario, const Calibration& calibration, int batch,
-                             int beside) {
-  const auto computing = [&](int count) {
-    const Profile profile = choose_profile(calibration, {.model = scenario.model,
-                                                         .precision = scenario.precision,
-                                                         .batch = batch,
-                                                         .graph = scenario.graph,
-                                                         .beside = count})
-                                .profile;
-    Time sum;
-    for (const Layer& layer : profile.layers) sum += layer.forward.device + layer.backward.device;
-    return sum.seconds();
-  };
-  const double all = computing(beside);
-  std::vector<Factor> factors;
-  for (int count = 1; count <= beside; ++count) {
-    factors.push_back(count == beside || all <= 0 ? Factor{} : Factor::of(computing(count) / all));
-  }
-  return factors;
-}
-
 class ServerPointMaker {
  public:
   ServerPointMaker(const Scenario& scenario, const Calibration& calibration, const Point& point)
@@ -145,7 +122,7 @@ class ServerPointMaker {
     system.shards = shard_bytes(sizes, shard_parameters(sizes, servers_));
     system.staleness = scenario_.strategy.staleness;
     system.messages = messages(system.shards, made.basis);
-    for (const Bytes shard : system.shards) system.servers.push_back(server_cost(profile, shard));
+    for (const Bytes shard : system.shards) system.servers.push_back(server_cost(shard));
     set_copies(system, parameter_bytes(profile));
     made.network =
         std::make_unique<Network>(network_ ? over_network(*network_, workers_, devices(), servers_)
@@ -193,8 +170,38 @@ class ServerPointMaker {
     return costs;
   }
 
-  /// Applying an update is the optimizer's work, by its share of the bytes.
-  ServerCost server_cost(const Profile& profile, Bytes shard) const {
+  /// Of a worker with `count` computing on its host, itself included.
+  Profile profile_beside(int count) const {
+    return choose_profile(calibration_, {.model = scenario_.model,
+                                         .precision = scenario_.precision,
+                                         .batch = batch_of(scenario_, workers_, 0),
+                                         .graph = scenario_.graph,
+                                         .beside = count})
+        .profile;
+  }
+
+  /// How much longer workers compute beside each other than where `beside` of them do, which is
+  /// what their profile says.
+  std::vector<Factor> together(int beside) const {
+    const auto computing = [this](int count) {
+      const Profile profile = profile_beside(count);
+      Time sum;
+      for (const Layer& layer : profile.layers) {
+        sum += layer.forward.device + layer.backward.device;
+      }
+      return sum.seconds();
+    };
+    const double all = computing(beside);
+    std::vector<Factor> factors;
+    for (int count = 1; count <= beside; ++count) {
+      const bool same = count == beside || all <= 0;
+      factors.push_back(same ? Factor{} : Factor::of(computing(count) / all));
+    }
+    return factors;
+  }
+
+  /// Applying an update is the optimizer's work, by its share of the bytes, beside nobody.
+  ServerCost server_cost(Bytes shard) const {
     const Bandwidth rate = scenario_.strategy.server_rate;
     if (rate > Bandwidth{}) {
       return {.add = transfer_time(shard, rate), .apply = transfer_time(shard, rate), .copy = {}};
@@ -206,6 +213,7 @@ class ServerPointMaker {
                                    calibration_.id),
                        "state it, such as server_rate: 4GB/s");
     }
+    const Profile profile = profile_beside(1);
     const std::int64_t all = std::max<std::int64_t>(1, parameter_bytes(profile).count);
     return {.add = copy_time(calibration_, {"add", "bucket_in"}, shard),
             .apply =
@@ -232,7 +240,7 @@ class ServerPointMaker {
     shared.threads = compute_threads(calibration_);
     const int host = emulated ? workers_ : devices();  // workers that share its cores
     if (network_ && !emulated && host == 1) return shared;
-    shared.together = together(scenario_, calibration_, batch_of(scenario_, workers_, 0), host);
+    shared.together = together(host);
     for (int worker = 0; worker < workers_; ++worker) {
       shared.host_of.push_back(static_cast<std::uint32_t>(worker / host));
     }

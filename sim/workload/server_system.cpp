@@ -96,6 +96,7 @@ class ServerSimulation {
   void answer(std::uint32_t server, std::uint32_t worker);
 
   void settle();
+  double effort(std::uint32_t flow, Rate rate) const;
   void settle_hosts();
   void retime(Work& work, std::uint32_t process, Factor slowdown);
   void settle_flows();
@@ -115,8 +116,9 @@ class ServerSimulation {
   std::vector<std::size_t> update_of_;           ///< by worker and server: the last one's index
   std::vector<std::int64_t> held_;               ///< by worker and server: version it computes on
   struct Host {
-    std::uint32_t computing = 0, serving = 0, transferring = 0;
-    Factor pressure, together;
+    std::uint32_t computing = 0;
+    double others = 0;  ///< cores that others want
+    Factor pressure, computing_pressure;
   };
   std::vector<Host> hosts_;
   ServerRun result_;
@@ -379,36 +381,50 @@ void ServerSimulation::settle() {
   settle_flows();
 }
 
+/// How much of a core a message takes at each of its ends.
+double ServerSimulation::effort(std::uint32_t flow, Rate rate) const {
+  const Bandwidth alone = system_.messages[server_of(flow)].rate;
+  const double share =
+      alone > Bandwidth{} ? static_cast<double>(rate) / static_cast<double>(to_rate(alone)) : 1;
+  return system_.cores.transfer * std::min(1.0, share);
+}
+
 /// Counts who wants its cores.
 void ServerSimulation::settle_hosts() {
   const SharedCores& cores = system_.cores;
   if (hosts_.empty()) return;
   for (Host& host : hosts_) host = {};
-  for (std::uint32_t process = 0; process < flows_of_process_.size(); ++process) {
+  for (std::uint32_t process = 0; process < cores.host_of.size(); ++process) {
     Host& host = hosts_[cores.host_of[process]];
     const bool worker = process < workers_.size();
     const Work& work = worker ? workers_[process].work : servers_[process - workers_.size()].work;
-    if (worker && work.running && workers_[process].stage == Stage::compute) {
+    if (!work.running) continue;
+    if (worker && workers_[process].stage == Stage::compute) {
       ++host.computing;
-    } else if (work.running) {
-      ++host.serving;
-    } else if (flows_of_process_[process] > 0) {
-      ++host.transferring;
+    } else {
+      host.others += 1;
     }
   }
+  for (const std::uint32_t flow : flowing_) {
+    const double wanted = effort(flow, sharing_.rates()[flow]);
+    hosts_[cores.host_of[worker_of(flow)]].others += wanted;
+    hosts_[cores.host_of[process_of(server_of(flow))]].others += wanted;
+  }
   for (Host& host : hosts_) {
-    const double wanted =
-        host.computing * cores.threads + host.serving + host.transferring * cores.transfer;
-    host.pressure = Factor::of(std::max(1.0, wanted / cores.cores));
+    const double computing = host.computing * cores.threads / cores.cores;
+    const double turns = std::max(1.0, computing + host.others / cores.cores);
+    host.pressure = Factor::of(turns);
     const std::size_t together = std::min<std::size_t>(host.computing, cores.together.size());
-    if (together > 0) host.together = cores.together[together - 1];
+    if (together == 0) continue;
+    host.computing_pressure =
+        Factor::of(turns / std::max(1.0, computing)) * cores.together[together - 1];
   }
 }
 
 Factor ServerSimulation::slowdown_of(std::uint32_t process, bool computes) const {
   if (hosts_.empty()) return Factor{};
   const Host& host = hosts_[system_.cores.host_of[process]];
-  return computes ? host.pressure * host.together : host.pressure;
+  return computes ? host.computing_pressure : host.pressure;
 }
 
 void ServerSimulation::retime(Work& work, std::uint32_t process, Factor slowdown) {

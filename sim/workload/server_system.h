@@ -14,12 +14,14 @@ namespace lockstep {
 /// where more are wanted than there are, everything takes its turn and so many times as long.
 struct SharedCores {
   /// By process, workers before servers; empty: each has cores of its own.
-  std::vector<std::uint32_t> host_of;
-  double cores = 1;     ///< of a host
-  double threads = 1;   ///< cores that a computing worker wants
-  double transfer = 1;  ///< cores that a process wants which sends or receives
-  /// How much longer `m` workers take to compute beside each other on cores of their own, entry
-  /// m - 1; more than there are entries: the last.
+  std::vector<std::uint32_t> host_of = {};
+  double cores = 1;    ///< of a host
+  double threads = 1;  ///< cores that a computing worker wants
+  /// Cores that a process wants which sends or receives as fast as it can; of a link that it shares
+  /// with others, as much less.
+  double transfer = 1;
+  /// How much longer `m` workers take to compute beside each other, entry m - 1; more than there
+  /// are entries: the last. Turns that they take for want of cores are in it.
   std::vector<Factor> together{Factor{}};
   bool slow_transfers = false;  ///< a transfer is work of its host's cores, and takes turns, too
 };

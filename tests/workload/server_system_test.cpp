@@ -151,7 +151,6 @@ TEST_CASE("cores are shared, and workers beside each other are slower", "[server
   System system({ms(10), ms(10)}, {Bytes{}}, 0);
   system.servers[0].apply = {};
   system.cores.host_of = {0, 0, 0};
-  CHECK(ends(run(system), 0).front() == ms(20));  // in turns, on one core
   system.cores.cores = 2;
   CHECK(ends(run(system), 0).front() == ms(10));
   system.cores.together = {Factor{}, Factor::of(1.5)};
@@ -159,12 +158,29 @@ TEST_CASE("cores are shared, and workers beside each other are slower", "[server
   // Alone after 15: 5 ms that worker 1 has left of 15, of which each second took 1.5.
   system.compute[1] = {ms(15)};
   CHECK(ends(run(system), 0).front() == ms(20));
-  // Transfers want a core on both sides: two workers and the server on two.
-  System transfers({ms(10), ms(10)}, {kMegabyte}, 0);
-  transfers.cores.host_of = {0, 0, 0};
-  transfers.cores.cores = 2;
-  transfers.cores.slow_transfers = true;
-  CHECK(update(run(transfers), 0, 0).arrived == ms(13));
+  // On one core they take turns with copies: 10 of worker 1's 20 ms beside worker 0's computing and
+  // packing, until 20 + 20; it packs alone.
+  system.cores = {.host_of = {0, 0, 0}, .cores = 1, .together = {Factor{}, Factor::of(2)}};
+  system.compute = {{ms(10)}, {ms(20)}};
+  system.pack = {ms(10), ms(10)};
+  CHECK(ends(run(system), 0).front() == ms(50));
+}
+
+TEST_CASE("transfers want cores where they are work of a host's cores", "[servers]") {
+  // Two gradients share what the server can receive: half a core each to send, one to receive.
+  System system({ms(10), ms(10)}, {kMegabyte}, 0);
+  system.messages = {{.latency = {}, .rate = {1'000'000'000}}};
+  system.cores = {.host_of = {0, 0, 0}, .cores = 2, .together = {Factor{}}, .slow_transfers = true};
+  CHECK(update(run(system), 0, 0).arrived == ms(12));
+  system.cores.cores = 1;
+  system.cores.together = {Factor{}, Factor::of(2)};
+  CHECK(update(run(system), 0, 0).arrived == ms(24));
+  // One alone wants a core at each end, the other computes on: three on two.
+  system.cores.cores = 2;
+  system.cores.together = {Factor{}};
+  system.compute[1] = {ms(30)};
+  CHECK(update(run(system), 0, 0).arrived == ms(11.5));
+  CHECK(run(system).iterations[1].front().computed == ms(30.5));
 }
 
 struct Random {
