@@ -17,7 +17,7 @@ struct MeasureOptions {
   bool search_batches = false;   ///< instead: 32, 128, ... as long as they fit into memory
   Precision precision = Precision::fp32;
   std::vector<std::string> strategies{"single", "ddp"};
-  StrategyOptions buckets;        ///< of ddp; `kind` does not count
+  StrategyOptions of_strategies;  ///< of those that take any; `kind` does not count
   bool only_collectives = false;  ///< nothing but their tables
   Compute compute = Compute::real;
   std::string calibration;  ///< file: only runs, to be compared with it, or replayed from it
@@ -49,6 +49,9 @@ struct MeasureOptions {
   int repeat = 0;
   std::string visit;  ///< id of the whole measurement
 };
+
+/// A strategy with those of the options that it takes.
+StrategyOptions options_of(const std::string& kind, const MeasureOptions& options);
 
 /// Parses and checks a command line. Prints and leaves by itself for --help and --version; throws
 /// InputError, in one line, for a flag or a value that cannot be.

@@ -180,7 +180,11 @@ class RandomRecords {
     out.model = text();
     out.batch_per_worker = count(1, 512);
     out.workers = count(1, 64);
-    out.strategy = {text(), bytes(), bytes(), coin(), coin()};
+    out.strategy = {text(), bytes(), bytes(), coin(), coin(), time(), bytes(), coin()};
+    out.strategy.accumulate = count(1, 8);
+    out.strategy.no_sync = coin();
+    out.strategy.find_unused_parameters = coin();
+    if (coin()) out.strategy.compression = Compression::bf16;
     out.precision = text();
     out.sync = coin() ? Sync::step : Sync::none;
     out.graph = coin();
