@@ -129,8 +129,10 @@ EngineResult run_steps(const TaskGraph& graph, const EngineOptions& options, boo
   return settled(result) ? result : run_with_spans(graph, options);
 }
 
+/// Samples of a step, all passes together. One worker takes as many passes.
 int total_batch(const Scenario& scenario, int workers) {
-  return scenario.total_batch.value_or(scenario.batch_per_worker.value_or(0) * workers);
+  return scenario.total_batch.value_or(scenario.batch_per_worker.value_or(0) * workers) *
+         scenario.strategy.accumulate;
 }
 
 Bytes peak_memory(const Workload& workload) {

@@ -2,6 +2,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "runner/measure/device.h"
@@ -17,6 +20,8 @@ struct Transfer {
   Moment launch = 0;  ///< it began here: everything before it in this rank's queue had been done
   Moment done = 0;
 };
+
+class FusionLane;
 
 /// A group of workers that combine flat tensors. Operations are queued: they run in the order of
 /// the calls, each after what the compute stream holds at its call, while compute goes on. Every
@@ -47,6 +52,10 @@ class Communicator {
 
   /// Operations queued since the last call, in order; waits for them.
   virtual std::vector<Transfer> take_transfers() = 0;
+
+  /// For a thread beside the one that trains and a model with as many gradients; see there. The
+  /// communicator outlives it. RunError where it has none.
+  virtual std::unique_ptr<FusionLane> make_lane(std::size_t gradients);
 };
 
 }  // namespace lockstep::runner

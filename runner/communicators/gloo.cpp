@@ -24,6 +24,7 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
+#include "runner/communicators/fusion_lane.h"
 #include "runner/communicators/lost_peers.h"
 #include "runner/communicators/point_to_point.h"
 #include "runner/measure/clock.h"
@@ -108,11 +109,23 @@ std::shared_ptr<gloo::transport::Device> make_transport(const WorkerEnvironment&
   return gloo::transport::tcp::CreateDevice(where);
 }
 
-void add_floats(void* out, const void* a, const void* b, std::size_t count) {
-  auto* sum = static_cast<float*>(out);
-  const auto* left = static_cast<const float*>(a);
-  const auto* right = static_cast<const float*>(b);
+template <class T>
+void add(void* out, const void* a, const void* b, std::size_t count) {
+  auto* sum = static_cast<T*>(out);
+  const auto* left = static_cast<const T*>(a);
+  const auto* right = static_cast<const T*>(b);
   for (std::size_t i = 0; i < count; ++i) sum[i] = left[i] + right[i];
+}
+
+/// What is summed, and how.
+template <class T>
+void set_sum(gloo::AllreduceOptions& options, const at::Tensor& tensor) {
+  options.setOutput(tensor.mutable_data_ptr<T>(), static_cast<std::size_t>(tensor.numel()));
+  options.setReduceFunction(add<T>);
+}
+
+bool can_sum(at::ScalarType type) {
+  return type == at::kFloat || type == at::kBFloat16 || type == at::kInt;
 }
 
 class GlooCommunicator final : public Communicator {
@@ -134,8 +147,8 @@ class GlooCommunicator final : public Communicator {
   std::string backend() const override { return "gloo"; }
 
   void all_reduce(const at::Tensor& flat) override {
-    LOCKSTEP_ASSERT(flat.is_contiguous() && flat.scalar_type() == at::kFloat,
-                    "what is reduced is flat and float");
+    LOCKSTEP_ASSERT(flat.is_contiguous() && can_sum(flat.scalar_type()),
+                    "what is reduced is flat, and of float, bfloat16 or int");
     enqueue({.kind = Kind::all_reduce, .tensor = flat});
   }
   void broadcast(const at::Tensor& flat, int root) override {
@@ -166,6 +179,9 @@ class GlooCommunicator final : public Communicator {
   std::vector<Transfer> take_transfers() override {
     join();
     return std::exchange(transfers_, {});
+  }
+  std::unique_ptr<FusionLane> make_lane(std::size_t gradients) override {
+    return make_core_lane(*this, gradients);
   }
 
  private:
@@ -263,9 +279,16 @@ void GlooCommunicator::run(const Operation& operation) {
     case Kind::all_reduce: {
       gloo::AllreduceOptions options(context_);
       options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
-      options.setOutput(operation.tensor.mutable_data_ptr<float>(),
-                        static_cast<std::size_t>(operation.tensor.numel()));
-      options.setReduceFunction(add_floats);
+      switch (operation.tensor.scalar_type()) {
+        case at::kBFloat16:
+          set_sum<at::BFloat16>(options, operation.tensor);
+          break;
+        case at::kInt:
+          set_sum<std::int32_t>(options, operation.tensor);
+          break;
+        default:
+          set_sum<float>(options, operation.tensor);
+      }
       options.setTag(tag_++);
       gloo::allreduce(options);
       return;

@@ -41,6 +41,8 @@ ncclDataType_t nccl_type(at::ScalarType type) {
       return ncclFloat32;
     case at::kDouble:
       return ncclFloat64;
+    case at::kBFloat16:
+      return ncclBfloat16;
     case at::kLong:
       return ncclInt64;
     case at::kInt:

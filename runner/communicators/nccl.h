@@ -6,9 +6,11 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runner/communicators/communicator.h"
@@ -47,6 +49,13 @@ class NcclCommunicator : public Communicator {
   /// Empty unless the device stamps.
   std::vector<Transfer> take_transfers() override;
 
+  /// Needs take_control().
+  std::unique_ptr<FusionLane> make_lane(std::size_t gradients) override;
+  /// Between the hosts of the same ranks.
+  void take_control(std::unique_ptr<Communicator> control) { control_ = std::move(control); }
+  /// all_reduce(), without waiting for the compute stream.
+  void all_reduce_beside(const at::Tensor& flat);
+
   /// The communication stream, and the same operations without waiting for the compute stream.
   c10::cuda::CUDAStream stream() const { return stream_; }
   void enqueue_all_reduce(const at::Tensor& flat);
@@ -78,8 +87,9 @@ class NcclCommunicator : public Communicator {
   c10::cuda::CUDAStream stream_;
   ncclComm_t comm_ = nullptr;
   cudaEvent_t fork_ = nullptr, join_ = nullptr;
-  at::Tensor token_;  ///< what a barrier sums
-  EventPool stamps_;  ///< two per transfer
+  at::Tensor token_;                       ///< what a barrier sums
+  std::unique_ptr<Communicator> control_;  ///< null: none
+  EventPool stamps_;                       ///< two per transfer
   std::vector<Transfer> transfers_;
   std::atomic<std::int64_t> waiting_since_{0};  ///< steady clock, ns; 0: not waiting
   std::atomic<bool> aborted_{false};

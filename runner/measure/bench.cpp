@@ -10,11 +10,17 @@ namespace lockstep::runner {
 
 namespace {
 
-Moment at(const std::vector<MarkedMoment>& marks, Mark wanted) {
+/// From each `from` to the next `to`, in all.
+Moment between(const std::vector<MarkedMoment>& marks, Mark from, Mark to) {
+  Moment sum = 0;
+  Moment begin = 0;
+  bool open = false;
   for (const MarkedMoment& marked : marks) {
-    if (marked.mark == wanted) return marked.at;
+    if (marked.mark == from) begin = marked.at;
+    if (open && marked.mark == to) sum += marked.at - begin;
+    open = marked.mark == from || (open && marked.mark != to);
   }
-  return 0;
+  return sum;
 }
 
 std::vector<BucketTimes> since(Moment begin, const std::vector<BucketMoments>& moments) {
@@ -42,7 +48,7 @@ Bench::Bench(const BenchOptions& options, Communicator* communicator, Device& de
   if (options.replay) {
     replay_.emplace(*options_.replay, model_, *strategy_, slowness, options.spin);
   } else {
-    loader_.emplace(options.data, model_, options.batch, device.torch());
+    loader_.emplace(options.data, model_, options.batch * strategy_->passes(), device.torch());
     trainer_.emplace(model_, *strategy_, SgdOptions{}, slowness, options.precision);
   }
 }
@@ -77,9 +83,9 @@ TimedStep Bench::timed_step() {
   TimedStep timed;
   timed.total = end - begin;
   timed.input = loaded - loading;
-  timed.forward = at(marks, Mark::backward_begin) - at(marks, Mark::forward_begin);
-  timed.backward = at(marks, Mark::backward_end) - at(marks, Mark::backward_begin);
-  timed.optimizer = at(marks, Mark::optimizer_end) - at(marks, Mark::optimizer_begin);
+  timed.forward = between(marks, Mark::forward_begin, Mark::backward_begin);
+  timed.backward = between(marks, Mark::backward_begin, Mark::backward_end);
+  timed.optimizer = between(marks, Mark::optimizer_begin, Mark::optimizer_end);
   timed.buckets = since(begin, strategy_->take_buckets());
   return timed;
 }
@@ -123,7 +129,8 @@ Timeline Bench::traced_step(int rank, Moment origin) {
     }
   }
   const auto buckets = strategy_->take_buckets();
-  const char* what = strategy_->kind() == "ddp" ? "bucket" : "gradient";
+  const std::string kind = strategy_->kind();
+  const char* what = kind == "ddp" ? "bucket" : kind == "horovod" ? "group" : "gradient";
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     add(Lane::communication, TaskKind::collective, fmt::format("{} {}", what, i), buckets[i].launch,
         buckets[i].done);

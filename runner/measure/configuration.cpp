@@ -111,6 +111,16 @@ std::string Measuring::run_id(const StrategyOptions& strategy, int workers) cons
     id += fmt::format("-servers{}-{}", strategy.servers,
                       strategy.staleness ? fmt::format("stale{}", *strategy.staleness) : "free");
   }
+  if (strategy.accumulate > 1) {
+    id += fmt::format("-accumulate{}{}", strategy.accumulate, strategy.no_sync ? "-nosync" : "");
+  }
+  if (strategy.find_unused_parameters) id += "-unused";
+  if (strategy.compression == Compression::bf16) id += "-bf16gradients";
+  if (strategy.kind == "horovod" && (strategy.cycle_time != usual.cycle_time ||
+                                     strategy.fusion_threshold != usual.fusion_threshold)) {
+    id += fmt::format("-cycle{}us-fusion{}", strategy.cycle_time.ns() / 1000,
+                      strategy.fusion_threshold.count);
+  }
   id += precision_ending(worker_.options.precision) + fmt::format("-n{}", workers);
   if (workers > 1 && worker_.hosts() > 1) {
     id += fmt::format("-hosts{}", worker_.hosts());

@@ -18,6 +18,7 @@
 #include "runner/strategies/names.h"
 #include "sim/core/error.h"
 #include "sim/core/units.h"
+#include "sim/workload/fusion.h"
 
 namespace lockstep::runner {
 
@@ -39,6 +40,8 @@ struct Words {
   bool no_batch_norm = false, dropout = false;
   std::vector<std::string> stragglers, slow_links;
   std::string link, link_latency, budget;
+  std::string preset = "v0.21", cycle_time, fusion_threshold;
+  std::string compression = "none";
 };
 
 /// `--demo` is a set of values, which other flags may still change.
@@ -156,6 +159,26 @@ SlowLink slow_link_of(const std::string& text) {
   return {.host = host, .link = link_of("--slow-link", text.substr(equals + 1))};
 }
 
+/// What is given replaces the preset's.
+void take_horovod(const Words& words, StrategyOptions& strategy) {
+  take_preset(words.preset, "--horovod-preset", strategy);
+  try {
+    if (!words.cycle_time.empty()) strategy.cycle_time = parse_time(words.cycle_time);
+  } catch (const std::invalid_argument& error) {
+    throw InputError({}, "--cycle-time", error.what(), "as in 1ms");
+  }
+  if (strategy.cycle_time < kShortestCycle || strategy.cycle_time > kLongestCycle) {
+    throw InputError({}, "--cycle-time", "a cycle takes 1us to 10s", "as in 1ms");
+  }
+  try {
+    if (!words.fusion_threshold.empty()) {
+      strategy.fusion_threshold = parse_bytes(words.fusion_threshold);
+    }
+  } catch (const std::invalid_argument& error) {
+    throw InputError({}, "--fusion-threshold", error.what(), "as in 128MiB; 0B fuses nothing");
+  }
+}
+
 void check_across(const MeasureOptions& options) {
   const auto refuse = [](const char* flag, const std::string& what, const std::string& hint = "") {
     throw InputError({}, flag, what, hint);
@@ -207,8 +230,13 @@ void check_across(const MeasureOptions& options) {
 }
 
 void take_words(const Words& words, MeasureOptions& options) {
-  options.buckets.bucket_cap = cap_of("--bucket-cap", words.bucket_cap);
-  options.buckets.first_bucket_cap = cap_of("--first-bucket-cap", words.first_bucket_cap);
+  options.of_strategies.bucket_cap = cap_of("--bucket-cap", words.bucket_cap);
+  options.of_strategies.first_bucket_cap = cap_of("--first-bucket-cap", words.first_bucket_cap);
+  take_horovod(words, options.of_strategies);
+  if (words.compression == "bf16") options.of_strategies.compression = Compression::bf16;
+  if (options.of_strategies.no_sync && options.of_strategies.accumulate == 1) {
+    throw InputError({}, "--no-sync", "there is no pass that could do without", "--accumulate 4");
+  }
   if (!words.link.empty()) options.link = link_of("--link", words.link);
   if (!words.link_latency.empty()) {
     if (words.link.empty()) {
@@ -228,7 +256,7 @@ void take_words(const Words& words, MeasureOptions& options) {
   }
   take_batches(words.batches, options);
   options.precision = parse_precision(words.precision);
-  options.served.staleness = staleness_of(words.staleness);
+  options.of_strategies.staleness = staleness_of(words.staleness);
   options.compute = words.compute == "replay" ? Compute::replay : Compute::real;
 }
 
@@ -253,10 +281,10 @@ void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
                  "forward; parameters and gradients stay fp32)")
       ->check(CLI::IsMember(precision_names()))
       ->capture_default_str();
-  app.add_option("--strategies,--strategy", options.strategies,
-                 "of single, all_reduce, gather_scatter, ddp, data_parallel, parameter_server "
-                 "(GPUs: single on one, "
-                 "ddp on all numbers of them, the others on 2, 4, 8, ...)")
+  app.add_option(
+         "--strategies,--strategy", options.strategies,
+         "of single, all_reduce, gather_scatter, ddp, data_parallel, horovod, parameter_server "
+         "(GPUs: single on one, ddp on all numbers of them, the others on 2, 4, 8, ...)")
       ->delimiter(',')
       ->check(CLI::IsMember(strategy_names()))
       ->capture_default_str();
@@ -264,7 +292,7 @@ void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
       ->capture_default_str();
   app.add_option("--first-bucket-cap", words.first_bucket_cap, "of ddp's first bucket")
       ->capture_default_str();
-  app.add_option("--servers", options.served.servers,
+  app.add_option("--servers", options.of_strategies.servers,
                  "of parameter_server: processes beside the workers that hold the parameters")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -272,6 +300,25 @@ void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
                  "of parameter_server: iterations that a worker may be ahead of the slowest; 0: "
                  "synchronous, none: no bound")
       ->capture_default_str();
+  app.add_option("--accumulate", options.of_strategies.accumulate,
+                 "of ddp: passes of a step, each over a batch of its own")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_flag("--no-sync", options.of_strategies.no_sync,
+               "of ddp: all passes of a step but the last reduce nothing");
+  app.add_flag("--find-unused-parameters", options.of_strategies.find_unused_parameters,
+               "of ddp: buckets as first made, and a bitmap of parameters beside them");
+  app.add_option("--compression", words.compression, "of ddp: gradients are sent as bf16")
+      ->check(CLI::IsMember({"none", "bf16"}))
+      ->capture_default_str();
+  app.add_option("--horovod-preset", words.preset,
+                 "of horovod: v0.21 (cycles of 1 ms, fusion up to 128 MiB), v0.20 (5 ms, 64 MiB)")
+      ->capture_default_str();
+  app.add_option("--cycle-time", words.cycle_time, "of horovod, instead of the preset's")
+      ->type_name("TIME");
+  app.add_option("--fusion-threshold", words.fusion_threshold,
+                 "of horovod, instead of the preset's; 0B: nothing is fused")
+      ->type_name("BYTES");
   app.add_flag("--collectives", options.only_collectives, "collectives only, by size");
   app.add_option("--seed", options.seed, "of parameters and samples")->capture_default_str();
   app.add_option("--data", options.data, "of synthetic, fashion-mnist, cifar10")
@@ -388,7 +435,29 @@ std::string command_of(int argc, const char* const* argv) {
 int servers_beside(const MeasureOptions& options) {
   const auto& named = options.strategies;
   const bool serves = std::ranges::find(named, "parameter_server") != named.end();
-  return serves ? options.served.servers : 0;
+  return serves ? options.of_strategies.servers : 0;
+}
+
+StrategyOptions options_of(const std::string& kind, const MeasureOptions& options) {
+  const StrategyOptions& all = options.of_strategies;
+  StrategyOptions mine;
+  mine.kind = kind;
+  if (kind == "ddp") {
+    mine.bucket_cap = all.bucket_cap;
+    mine.first_bucket_cap = all.first_bucket_cap;
+    mine.accumulate = all.accumulate;
+    mine.no_sync = all.no_sync;
+    mine.find_unused_parameters = all.find_unused_parameters;
+    mine.compression = all.compression;
+  } else if (kind == "horovod") {
+    mine.cycle_time = all.cycle_time;
+    mine.fusion_threshold = all.fusion_threshold;
+    mine.hierarchical = all.hierarchical;
+  } else if (kind == "parameter_server") {
+    mine.servers = all.servers;
+    mine.staleness = all.staleness;
+  }
+  return mine;
 }
 
 MeasureOptions parse_options(int argc, const char* const* argv) {

@@ -17,8 +17,7 @@ struct MeasureOptions {
   bool search_batches = false;   ///< instead: 32, 128, ... as long as they fit into memory
   Precision precision = Precision::fp32;
   std::vector<std::string> strategies{"single", "ddp"};
-  StrategyOptions buckets;        ///< of ddp; `kind` does not count
-  StrategyOptions served;         ///< of parameter_server; `kind` does not count
+  StrategyOptions of_strategies;  ///< of those that take any; `kind` does not count
   bool only_collectives = false;  ///< nothing but their tables
   Compute compute = Compute::real;
   int slow_motion = 1;      ///< a replay waits so many times as long as the calibration says
@@ -54,6 +53,9 @@ struct MeasureOptions {
 
 /// Processes beside the workers: servers, where a strategy has some.
 int servers_beside(const MeasureOptions& options);
+
+/// A strategy with those of the options that it takes.
+StrategyOptions options_of(const std::string& kind, const MeasureOptions& options);
 
 /// Parses and checks a command line. Prints and leaves by itself for --help and --version; throws
 /// InputError, in one line, for a flag or a value that cannot be.

@@ -54,17 +54,27 @@ std::int64_t samples_of(const std::vector<Batch>& shards) {
   return samples;
 }
 
+std::vector<Batch> cut(const Batch& whole, int shares) {
+  const Tensors inputs = whole.input.chunk(shares);
+  const Tensors targets = whole.target.chunk(shares);
+  std::vector<Batch> shards;
+  for (std::size_t i = 0; i < inputs.size(); ++i) shards.push_back({inputs[i], targets[i]});
+  return shards;
+}
+
 /// One device in the place of all: see check_parity.
-void train_shards(Model& model, Sgd& sgd, const std::vector<Batch>& shards,
+void train_shards(Model& model, Sgd& sgd, const std::vector<Batch>& shards, int passes,
                   const std::function<void()>& beat) {
   const Tensors before = copies(model.flat_buffers());
   Tensors kept;
   const auto samples = static_cast<double>(samples_of(shards));
   for (const Batch& shard : shards) {
     assign(model.flat_buffers(), before);
-    const double share = static_cast<double>(shard.input.size(0)) / samples;
-    model.loss(shard.input, shard.target).mul(share).backward();
-    beat();
+    for (const Batch& part : cut({shard.input, shard.target}, passes)) {
+      const double share = static_cast<double>(part.input.size(0)) / samples;
+      model.loss(part.input, part.target).mul(share).backward();
+      beat();
+    }
     if (kept.empty()) kept = copies(model.flat_buffers());
   }
   assign(model.flat_buffers(), kept);
@@ -77,9 +87,13 @@ void train_shards(Model& model, Sgd& sgd, const std::vector<Batch>& shards,
 /// The one device, and how far from it the strategy's model `together` gets.
 class OneDevice {
  public:
-  OneDevice(const std::string& name, c10::Device device, std::uint64_t seed,
+  /// `passes` of each shard.
+  OneDevice(const std::string& name, c10::Device device, std::uint64_t seed, int passes,
             const std::function<void()>& beat)
-      : alone_(make_model(name, device, seed)), sgd_(alone_.parameters(), {}), beat_(beat) {
+      : alone_(make_model(name, device, seed)),
+        sgd_(alone_.parameters(), {}),
+        passes_(passes),
+        beat_(beat) {
     alone_.drop_nothing();
   }
 
@@ -91,7 +105,7 @@ class OneDevice {
     const Tensors start = copies(state(alone_));
     train();
     beat_();
-    train_shards(alone_, sgd_, shards, beat_);
+    train_shards(alone_, sgd_, shards, passes_, beat_);
     const Tensors expected = state(alone_);
     Tensors reached = state(together);
     if (!first && expected.size() > alone_.parameters().size()) reached.back() = expected.back();
@@ -104,25 +118,22 @@ class OneDevice {
  private:
   Model alone_;
   Sgd sgd_;
+  int passes_;
   const std::function<void()>& beat_;
 };
 
-std::vector<Batch> cut(const Batch& whole, int shares) {
-  const Tensors inputs = whole.input.chunk(shares);
-  const Tensors targets = whole.target.chunk(shares);
-  std::vector<Batch> shards;
-  for (std::size_t i = 0; i < inputs.size(); ++i) shards.push_back({inputs[i], targets[i]});
-  return shards;
-}
-
 }  // namespace
+
+double parity_bound(const StrategyOptions& options, int workers) {
+  return options.compression == Compression::bf16 ? (workers + 1) * 0x1p-9 : kParityBound;
+}
 
 Parity check_parity(const std::string& name, const StrategyOptions& options, int batch,
                     std::uint64_t seed, Communicator& communicator, Device& device,
                     const std::function<void()>& beat, PointToPoint* servers) {
   const std::size_t rank = static_cast<std::size_t>(communicator.rank());
   Model together = make_model(name, device.torch(), seed);
-  OneDevice alone(name, device.torch(), seed, beat);
+  OneDevice alone(name, device.torch(), seed, options.accumulate, beat);
   together.drop_nothing();
   const auto strategy = make_strategy(options, together, &communicator, device, servers);
   Trainer trainer(together, *strategy);
@@ -131,7 +142,7 @@ Parity check_parity(const std::string& name, const StrategyOptions& options, int
     std::vector<Batch> shards;
     for (int shard = 0; shard < communicator.size(); ++shard) {
       const auto draw = seed + static_cast<std::uint64_t>(step * communicator.size() + shard) + 1;
-      shards.push_back(random_batch(together, batch, draw, device.torch()));
+      shards.push_back(random_batch(together, batch * options.accumulate, draw, device.torch()));
     }
     const double distance = alone.step(shards, together, rank == 0, [&] {
       trainer.step(shards[rank]);
@@ -152,7 +163,7 @@ Parity check_data_parallel(const std::string& name, int samples, std::uint64_t s
                            ReplicaDevices& devices, Device& device,
                            const std::function<void()>& beat) {
   Model together = make_model(name, device.torch(), seed);
-  OneDevice alone(name, device.torch(), seed, beat);
+  OneDevice alone(name, device.torch(), seed, /*passes=*/1, beat);
   together.drop_nothing();
   const auto strategy = make_data_parallel(together, devices, device);
   Trainer trainer(together, *strategy);

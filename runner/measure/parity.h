@@ -13,6 +13,10 @@ namespace lockstep::runner {
 
 inline constexpr double kParityBound = 1e-4;
 
+/// How far a strategy may train from one device. Compressed, each rank's gradient and each sum of
+/// several is rounded to the 8 bits of bf16: by 2^-9 of itself at most.
+double parity_bound(const StrategyOptions& options, int workers);
+
 /// Trains three steps with the strategy on all ranks, and the same three steps on this device
 /// alone: it runs the shards of all ranks one after another, each with its own BatchNorm
 /// statistics, adds their gradients weighted by their share, and keeps shard 0's buffers. Every

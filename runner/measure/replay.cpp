@@ -81,7 +81,7 @@ void Replay::begin(StepPart part) {
 }
 
 void Replay::load() {
-  pace_.pass((profile_.input_load + profile_.input_copy).ns());
+  pace_.pass((profile_.input_load + profile_.input_copy).ns() * strategy_.passes());
 }
 
 void Replay::forward(Recorder* recorder) {
@@ -114,12 +114,15 @@ void Replay::step(Recorder* recorder) {
   mark(Mark::step_begin);
   pace_.settle();  // a step that came late does not make the next one short
   pass(profile_.step_overhead);
-  strategy_.before_forward();
-  mark(Mark::forward_begin);
-  forward(recorder);
-  mark(Mark::backward_begin);
-  backward(recorder);
-  mark(Mark::backward_end);
+  for (int left = strategy_.passes(); left > 0; --left) {
+    strategy_.before_forward();
+    mark(Mark::forward_begin);
+    forward(recorder);
+    mark(Mark::backward_begin);
+    backward(recorder);
+    mark(Mark::backward_end);
+    if (left > 1) strategy_.after_pass();
+  }
   strategy_.before_optimizer();
   mark(Mark::optimizer_begin);
   if (!strategy_.updates_parameters()) pass(profile_.optimizer);

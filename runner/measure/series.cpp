@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "runner/measure/statistics.h"
 
@@ -17,7 +18,23 @@ Time middle(const std::vector<TimedStep>& steps, Part part) {
   return Time::nanoseconds(median_ns(values));
 }
 
-std::vector<BucketTimes> middle_buckets(const std::vector<TimedStep>& steps) {
+std::vector<Bytes> sizes_of(const TimedStep& step) {
+  std::vector<Bytes> sizes;
+  for (const BucketTimes& bucket : step.buckets) sizes.push_back(bucket.bytes);
+  return sizes;
+}
+
+/// What is reduced together may change from step to step: the steps that do as most do count.
+std::vector<TimedStep> alike(const std::vector<TimedStep>& steps) {
+  std::map<std::vector<Bytes>, std::vector<TimedStep>> by_sizes;
+  for (const TimedStep& step : steps) by_sizes[sizes_of(step)].push_back(step);
+  return std::ranges::max_element(by_sizes, {},
+                                  [](const auto& entry) { return entry.second.size(); })
+      ->second;
+}
+
+std::vector<BucketTimes> middle_buckets(const std::vector<TimedStep>& all) {
+  const std::vector<TimedStep> steps = alike(all);
   std::vector<BucketTimes> buckets = steps.back().buckets;
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     const auto of = [&](Time BucketTimes::* moment) {

@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "runner/measure/autocast.h"
+#include "sim/core/error.h"
 
 namespace lockstep::runner {
 
@@ -44,6 +45,18 @@ at::Tensor Trainer::step(const Batch& batch, Recorder* recorder) {
   return train(batch, &slow);
 }
 
+/// Its parts for the passes of a step.
+std::vector<Batch> Trainer::cut(const Batch& batch) const {
+  const int passes = strategy_.passes();
+  if (passes == 1) return {batch};
+  const auto inputs = batch.input.chunk(passes);
+  const auto targets = batch.target.chunk(passes);
+  LOCKSTEP_ASSERT(static_cast<int>(inputs.size()) == passes, "a batch has a part for every pass");
+  std::vector<Batch> parts;
+  for (std::size_t i = 0; i < inputs.size(); ++i) parts.push_back({inputs[i], targets[i]});
+  return parts;
+}
+
 at::Tensor Trainer::forward(const Batch& batch, Recorder* recorder) {
   const Autocast autocast(precision_, model_.parameters().front().device().type());
   return strategy_.loss(model_, batch.input, batch.target, recorder);
@@ -54,11 +67,16 @@ at::Tensor Trainer::train(const Batch& batch, Recorder* recorder) {
     if (recorder != nullptr) recorder->mark(what, -1);
   };
   mark(Mark::step_begin);
-  strategy_.before_forward();
-  const at::Tensor loss = forward(batch, recorder);
-  mark(Mark::backward_begin);
-  strategy_.backward(loss, root_);
-  mark(Mark::backward_end);
+  at::Tensor loss;
+  int left = strategy_.passes();
+  for (const Batch& part : cut(batch)) {
+    strategy_.before_forward();
+    loss = forward(part, recorder);
+    mark(Mark::backward_begin);
+    strategy_.backward(loss, root_);
+    mark(Mark::backward_end);
+    if (--left > 0) strategy_.after_pass();
+  }
   strategy_.before_optimizer();
   mark(Mark::optimizer_begin);
   if (!strategy_.updates_parameters()) sgd_.step(strategy_.gradients());

@@ -41,10 +41,12 @@ class Trainer {
   /// setting of the whole process, see use_arithmetic.
   Trainer(Model& model, Strategy& strategy, const SgdOptions& options = {},
           Slowness* slowness = nullptr, Precision precision = Precision::fp32);
-  /// One iteration; returns its loss (not read back from the device). With a recorder, its marks.
+  /// One iteration; returns the loss of its last pass (not read back from the device). `batch`
+  /// holds the samples of all passes. With a recorder, its marks.
   at::Tensor step(const Batch& batch, Recorder* recorder = nullptr);
 
  private:
+  std::vector<Batch> cut(const Batch& batch) const;
   at::Tensor train(const Batch& batch, Recorder* recorder);
   at::Tensor forward(const Batch& batch, Recorder* recorder);
 

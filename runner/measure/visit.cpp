@@ -32,11 +32,7 @@ std::vector<StrategyOptions> shared_strategies(const Worker& worker) {
   if (worker.size() == 1) return shared;
   for (const std::string& kind : worker.options.strategies) {
     if (kind == "single") continue;
-    StrategyOptions strategy;
-    if (kind == "ddp") strategy = worker.options.buckets;
-    if (kind == "parameter_server") strategy = worker.options.served;
-    strategy.kind = kind;
-    shared.push_back(strategy);
+    shared.push_back(options_of(kind, worker.options));
   }
   return shared;
 }
@@ -64,11 +60,12 @@ Parity check(Worker& worker, const std::string& model, const StrategyOptions& st
   const Parity parity = check_parity(
       model, strategy, batch, worker.options.seed, *worker.communicator, *worker.device,
       [&worker] { worker.progress.beat(); }, worker.servers.get());
-  if (!(parity.relative_l2 <= kParityBound)) {
-    throw RunError(fmt::format(
-        "parity: {} on {} workers trains {} away from one device by {:.1e} "
-        "of a step, in {} steps; {:.0e} is allowed",
-        strategy.kind, worker.size(), model, parity.relative_l2, parity.steps, kParityBound));
+  const double bound = parity_bound(strategy, worker.size());
+  if (!(parity.relative_l2 <= bound)) {
+    throw RunError(
+        fmt::format("parity: {} on {} workers trains {} away from one device by {:.1e} "
+                    "of a step, in {} steps; {:.0e} is allowed",
+                    strategy.kind, worker.size(), model, parity.relative_l2, parity.steps, bound));
   }
   return parity;
 }

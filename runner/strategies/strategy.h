@@ -33,7 +33,9 @@ struct ServerExchange {
 
 /// How workers combine their gradients. A step calls before_forward, runs forward (loss), runs
 /// backward from loss_weight(), during which each gradient that gets ready is told to
-/// gradient_ready, calls before_optimizer, and updates the parameters with gradients().
+/// gradient_ready, calls before_optimizer, and updates the parameters with gradients(). Where it
+/// has several passes, each over its part of the batch, all but the last of them end in after_pass
+/// instead, and gradients that are not taken away there are added to by the next.
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -42,6 +44,8 @@ class Strategy {
   /// Backward starts from this instead of one: the sum over workers is then the mean over samples,
   /// at no cost.
   virtual double loss_weight() const = 0;
+  /// Forwards and backwards of a step.
+  virtual int passes() const { return 1; }
   virtual void before_forward() {}
   /// Of a batch, and back from it: the model's own, unless one worker has several devices.
   virtual at::Tensor loss(Model& model, const at::Tensor& input, const at::Tensor& target,
@@ -49,9 +53,10 @@ class Strategy {
   virtual void backward(const at::Tensor& loss, const at::Tensor& root);
   /// Whether gradient_ready is to be called.
   virtual bool watches_gradients() const { return false; }
-  /// The gradient of Model::parameters()[parameter] has been put into its grad(). Once a step and
+  /// The gradient of Model::parameters()[parameter] has been put into its grad(). Once a pass and
   /// parameter, on the thread that trains or one of autograd's.
   virtual void gradient_ready(int /*parameter*/) {}
+  virtual void after_pass() {}
   virtual void before_optimizer() = 0;
   /// In the order of Model::parameters(), until after_optimizer.
   virtual const std::vector<at::Tensor>& gradients() const = 0;
@@ -89,5 +94,8 @@ std::unique_ptr<Strategy> make_ddp(const StrategyOptions& options, Model& model,
 std::unique_ptr<Strategy> make_parameter_server(const StrategyOptions& options, Model& model,
                                                 Communicator& communicator, Device& device,
                                                 PointToPoint& group);
+
+std::unique_ptr<Strategy> make_horovod(const StrategyOptions& options, Model& model,
+                                       Communicator& communicator);
 
 }  // namespace lockstep::runner

@@ -21,7 +21,7 @@ std::vector<BucketTimes> bucket_times(const TaskGraph& graph, const EngineResult
   std::vector<BucketTimes> buckets;
   for (std::uint32_t t = 0; t < program.tasks.size(); ++t) {
     const std::int32_t index = program.tasks[t].collective;
-    if (index == kNoCollective) continue;
+    if (index == kNoCollective || program.tasks[t].kind != TaskKind::collective) continue;
     const Collective& collective = graph.collectives[static_cast<std::size_t>(index)];
     const CollectiveKind kind = collective.kind;
     if (!reduces && kind == CollectiveKind::scatter && !buckets.empty()) {

@@ -217,6 +217,7 @@ std::string_view to_string(Algorithm algorithm) {
 ProgramBuilder::Id ProgramBuilder::add(const Task& task) {
   LOCKSTEP_ASSERT(tasks_.size() < std::numeric_limits<Id>::max(), "tasks fit 32 bits");
   tasks_.push_back(task);
+  ++count_[static_cast<std::size_t>(task.lane)];
   return static_cast<Id>(tasks_.size() - 1);
 }
 

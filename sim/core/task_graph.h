@@ -149,12 +149,15 @@ class ProgramBuilder {
   Id add(const Task& task);
   /// `after` cannot start before `before` has ended.
   void edge(Id before, Id after);
+  /// Tasks that the lane holds so far: the next one's place in it.
+  std::uint32_t count(Lane lane) const { return count_[static_cast<std::size_t>(lane)]; }
   /// Throws InputError if the edges and lane orders together form a cycle.
   Program build() const;
 
  private:
   std::vector<Task> tasks_;
   std::vector<std::pair<Id, Id>> edges_;
+  std::array<std::uint32_t, kLanes> count_{};
 };
 
 }  // namespace lockstep

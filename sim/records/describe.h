@@ -12,6 +12,7 @@ namespace lockstep {
 
 inline constexpr std::string_view kBasisNames[] = {"measured", "interpolated", "extrapolated"};
 inline constexpr std::string_view kSyncNames[] = {"step", "none"};
+inline constexpr std::string_view kCompressionNames[] = {"none", "bf16"};
 inline constexpr std::string_view kComputeNames[] = {"real", "replay"};
 inline constexpr std::string_view kStepPartNames[] = {"step", "input", "forward", "backward"};
 

@@ -52,11 +52,15 @@ double total_ns(const Cost& cost) {
 
 }  // namespace
 
+Bytes parameter_bytes(const Layer& layer) {
+  Bytes sum;
+  for (const Parameter& parameter : layer.parameters) sum += parameter.bytes;
+  return sum;
+}
+
 Bytes parameter_bytes(const Profile& profile) {
   Bytes sum;
-  for (const Layer& layer : profile.layers) {
-    for (const Parameter& parameter : layer.parameters) sum += parameter.bytes;
-  }
+  for (const Layer& layer : profile.layers) sum += parameter_bytes(layer);
   return sum;
 }
 

@@ -61,6 +61,7 @@ struct Profile {
   bool operator==(const Profile&) const = default;
 };
 
+Bytes parameter_bytes(const Layer& layer);
 Bytes parameter_bytes(const Profile& profile);
 
 }  // namespace lockstep

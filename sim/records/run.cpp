@@ -22,6 +22,17 @@ void describe(Io& io, Described<Io, StrategyOptions>& strategy) {
     options.field("first_bucket_cap_bytes", strategy.first_bucket_cap);
     options.field("broadcast_buffers", strategy.broadcast_buffers);
     newer(options, "gil", [&] { options.field("gil", strategy.gil); });
+    newer(options, "cycle_ns", [&] { options.field("cycle_ns", strategy.cycle_time); });
+    newer(options, "fusion_threshold_bytes",
+          [&] { options.field("fusion_threshold_bytes", strategy.fusion_threshold); });
+    newer(options, "hierarchical", [&] { options.field("hierarchical", strategy.hierarchical); });
+    newer(options, "accumulate",
+          [&] { options.field("accumulate", strategy.accumulate, kAtLeastOne); });
+    newer(options, "no_sync", [&] { options.field("no_sync", strategy.no_sync); });
+    newer(options, "find_unused_parameters",
+          [&] { options.field("find_unused_parameters", strategy.find_unused_parameters); });
+    newer(options, "compression",
+          [&] { options.name("compression", strategy.compression, kCompressionNames); });
     if (Io::kReading || strategy.kind == "parameter_server") {
       newer(options, "servers", [&] { options.field("servers", strategy.servers, kAtLeastOne); });
       newer(options, "staleness", [&] { options.field("staleness", strategy.staleness); });

@@ -15,15 +15,27 @@ struct Quantiles {
   bool operator==(const Quantiles&) const = default;
 };
 
+/// How gradients travel: as they are, or rounded to half their bytes.
+enum class Compression { none, bf16 };
+
 /// Names of strategies as in the design page: "single", "gather_scatter", "all_reduce", "ddp",
-/// "data_parallel", "parameter_server".
+/// "data_parallel", "horovod", "parameter_server".
 struct StrategyOptions {
   std::string kind = "single";
   Bytes bucket_cap{25 * 1024 * 1024};
   Bytes first_bucket_cap{1024 * 1024};
   bool broadcast_buffers = true;
   bool gil = false;  ///< data_parallel: its threads take turns in forward, as in Python
-  int servers = 1;   ///< parameter_server: that the parameters are sharded over
+  // Of horovod; with a threshold of zero nothing is fused.
+  Time cycle_time = Time::milliseconds(1);
+  Bytes fusion_threshold{128 * 1024 * 1024};
+  bool hierarchical = false;  ///< all-reduce within hosts, between them, and back
+  // Of ddp.
+  int accumulate = 1;                   ///< forwards and backwards of a step, each of a batch
+  bool no_sync = false;                 ///< all but the last of them reduce nothing
+  bool find_unused_parameters = false;  ///< buckets are never rebuilt, a bitmap is reduced
+  Compression compression = Compression::none;
+  int servers = 1;  ///< parameter_server: that the parameters are sharded over
   /// parameter_server: iterations that a worker may be ahead of the slowest; 0: synchronous, none:
   /// no bound.
   std::optional<std::int64_t> staleness = 0;

@@ -73,8 +73,9 @@ CollectiveCosts::CollectiveCosts(const Scenario& scenario, const Calibration& ca
     : workers_(workers), devices_(devices_per_host(scenario.platform, workers)) {
   const PlatformOptions& platform = scenario.platform;
   stepwise_ = is_stepwise(platform, workers);
-  const bool buckets = strategy_named(scenario.strategy.kind).has_buckets;
-  formula_ = workers > (buckets ? kMostStepwise : kMostStepwiseEach);
+  const Strategy& strategy = strategy_named(scenario.strategy.kind);
+  const bool fused = strategy.has_buckets || strategy.has_cycles;
+  formula_ = workers > (fused ? kMostStepwise : kMostStepwiseEach);
   if (platform.network) network_ = *platform.network;
   const int cores = calibration.origin.machine.cores;
   if (platform.emulated && cores > 0) {

@@ -128,8 +128,9 @@ DatasetOptions read_dataset(const ConfigNode& node, const Scenario& scenario) {
   }
   fields.finish();
   const std::int64_t most = std::ranges::max(scenario.workers);
-  const std::int64_t a_step =
+  const std::int64_t a_pass =
       scenario.total_batch ? *scenario.total_batch : most * scenario.batch_per_worker.value_or(1);
+  const std::int64_t a_step = a_pass * scenario.strategy.accumulate;
   if (dataset.drop_last && dataset.samples < a_step) {
     throw InputError(
         samples.at, "dataset.samples",

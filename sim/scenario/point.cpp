@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <memory>
 #include <utility>
@@ -39,6 +40,10 @@ Workload common_workload(const Scenario& scenario, const Calibration& calibratio
   workload.cpu = on_cpu(calibration);
   if (workload.cpu && scenario.graph) {
     throw InputError({}, "graph", "workers on cores have no graphs to launch", "set graph: false");
+  }
+  if (strategy_named(scenario.strategy.kind).has_cycles && scenario.graph) {
+    throw InputError({}, "graph", "what Horovod reduces together is decided anew in every step",
+                     "set graph: false");
   }
   workload.strategy = scenario.strategy;
   if (workers == 1) workload.strategy.kind = "single";
@@ -136,6 +141,9 @@ class ProfileList {
     // One process loads the shares of all its devices.
     Time& load = choice.profile.input_load;
     if (strategy_.one_process) load = load * point_.workers;
+    // A batch for each pass of a step.
+    load = load * scenario_.strategy.accumulate;
+    choice.profile.input_copy = choice.profile.input_copy * scenario_.strategy.accumulate;
     return std::move(choice.profile);
   }
 
@@ -169,6 +177,12 @@ void require_network_of_use(const NetworkOptions& network, const Point& point) {
                    "check its unit: 25GB/s, 200Mbit/s");
 }
 
+/// Hosts that agree on something small: there and back along a tree, each message through a switch.
+Time control_round(Time latency, int workers) {
+  const auto depth = std::bit_width(static_cast<unsigned>(workers - 1));
+  return latency * 2 * 2 * depth;
+}
+
 }  // namespace
 
 Point make_point(const Scenario& scenario, const Calibration& calibration, int workers) {
@@ -178,10 +192,13 @@ Point make_point(const Scenario& scenario, const Calibration& calibration, int w
   ProfileList profiles(scenario, calibration, point);
   for (int rank = 0; rank < workers; ++rank) profiles.add(rank);
   if (workers == 1) return point;
+  point.workload.slowdowns = point.slowdowns;
   const auto costs = std::make_shared<const CollectiveCosts>(scenario, calibration, workers);
   const std::optional<NetworkOptions>& network = scenario.platform.network;
   if (costs->stepwise()) require_network_of_use(*network, point);
   point.network = costs->network();
+  point.workload.network = point.network.get();
+  if (network) point.workload.control_round = control_round(network->latency, workers);
   if (on_cpu(calibration)) {
     const double slowdown = std::max(1.0, calibration.interference.collective_beside_compute);
     soften(point.workload.interference, costs->network_share(slowdown));

@@ -8,6 +8,7 @@
 
 #include "sim/scenario/fields.h"
 #include "sim/scenario/parts.h"
+#include "sim/workload/fusion.h"
 #include "sim/workload/strategy.h"
 
 namespace lockstep {
@@ -87,6 +88,51 @@ void read_servers(Fields& fields, StrategyOptions& options) {
   }
 }
 
+/// What ddp's passes of a step do.
+void read_passes(Fields& fields, StrategyOptions& options) {
+  constexpr std::int64_t kMostPasses = 1024;
+  constexpr std::string_view kCompressions[] = {"none", "bf16"};
+  if (const ConfigNode* node = fields.find("accumulate")) {
+    options.accumulate = static_cast<int>(to_integer(*node, "strategy.accumulate", 1, kMostPasses));
+  }
+  if (const ConfigNode* node = fields.find("no_sync")) {
+    options.no_sync = to_switch(*node, "strategy.no_sync");
+    if (options.no_sync && options.accumulate == 1) {
+      throw InputError(node->at, "strategy.no_sync", "there is no pass that could do without",
+                       "accumulate: 4, or leave it out");
+    }
+  }
+  if (const ConfigNode* node = fields.find("find_unused_parameters")) {
+    options.find_unused_parameters = to_switch(*node, "strategy.find_unused_parameters");
+  }
+  if (const ConfigNode* node = fields.find("compression")) {
+    options.compression =
+        static_cast<Compression>(to_choice(*node, "strategy.compression", kCompressions));
+  }
+}
+
+/// A preset's values first; those given beside it replace them.
+void read_cycles(Fields& fields, StrategyOptions& options) {
+  std::vector<std::string_view> presets;
+  for (const HorovodPreset& preset : horovod_presets()) presets.push_back(preset.name);
+  if (const ConfigNode* node = fields.find("preset")) {
+    take_preset(presets[to_choice(*node, "strategy.preset", presets)], "strategy.preset", options);
+  }
+  if (const ConfigNode* node = fields.find("cycle_time")) {
+    options.cycle_time = to_time(*node, "strategy.cycle_time");
+    if (options.cycle_time < kShortestCycle || options.cycle_time > kLongestCycle) {
+      throw InputError(node->at, "strategy.cycle_time", "must be 1us to 10s",
+                       "1ms, or 5ms before November 2020");
+    }
+  }
+  if (const ConfigNode* node = fields.find("fusion_threshold")) {
+    options.fusion_threshold = to_bytes(*node, "strategy.fusion_threshold");
+  }
+  if (const ConfigNode* node = fields.find("hierarchical")) {
+    options.hierarchical = to_switch(*node, "strategy.hierarchical");
+  }
+}
+
 void read_strategy(Fields& top, Scenario& scenario) {
   StrategyOptions& options = scenario.strategy;
   Fields fields(top.require("strategy", "{kind: ddp}"), "strategy");
@@ -104,7 +150,9 @@ void read_strategy(Fields& top, Scenario& scenario) {
     if (const ConfigNode* on = fields.find("broadcast_buffers")) {
       options.broadcast_buffers = to_switch(*on, "strategy.broadcast_buffers");
     }
+    read_passes(fields, options);
   }
+  if (strategy_named(options.kind).has_cycles) read_cycles(fields, options);
   if (strategy_named(options.kind).one_process) {
     if (const ConfigNode* on = fields.find("gil")) options.gil = to_switch(*on, "strategy.gil");
   }
@@ -229,6 +277,7 @@ int batch_of(const Scenario& scenario, int workers, int rank) {
 std::int64_t steps_per_epoch(const Scenario& scenario, int workers) {
   std::int64_t a_step = 0;
   for (int rank = 0; rank < workers; ++rank) a_step += batch_of(scenario, workers, rank);
+  a_step *= scenario.strategy.accumulate;
   const DatasetOptions& dataset = scenario.dataset.value();
   return (dataset.samples + (dataset.drop_last ? 0 : a_step - 1)) / a_step;
 }

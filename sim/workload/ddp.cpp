@@ -1,7 +1,12 @@
-// DistributedDataParallel: gradients are gathered in buckets and reduced while backward goes on.
+// DistributedDataParallel: gradients are gathered in buckets and reduced while backward goes on. A
+// step is one optimizer step: with accumulation several passes (forward and backward), each of a
+// batch of its own.
+//
+// Left out: the walk over the autograd graph that find_unused_parameters adds to each pass.
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "sim/workload/buckets.h"
@@ -15,17 +20,22 @@ struct PendingBucket {
   std::size_t missing = 0;  ///< gradients
 };
 
-/// Buckets as gradients arrive in them. A bucket is copied together when its last gradient is
-/// ready, and reduced when all before it have been: strictly in order.
+/// Buckets as the gradients of one pass arrive in them. A bucket is copied together when its last
+/// gradient is ready, and reduced when all before it have been: strictly in order.
 class Buckets {
  public:
   Buckets(const Workload& workload, const Profile& profile, Phase phase) : workload_(workload) {
-    const std::vector<const Parameter*> ready = parameters_as_ready(profile);
-    for (const Bucket& members :
-         assign_buckets(gradients_of(ready), caps(workload.strategy, phase))) {
+    const StrategyOptions& options = workload.strategy;
+    // Without what is known after a first backward, in the order of the parameters, then reversed.
+    const bool as_ready = !options.find_unused_parameters;
+    const std::vector<const Parameter*> order =
+        as_ready ? parameters_as_ready(profile) : parameters_of(profile);
+    std::vector<Bucket> assigned = assign_buckets(gradients_of(order), caps(options, phase));
+    if (!as_ready) std::ranges::reverse(assigned);
+    for (const Bucket& members : assigned) {
       PendingBucket bucket;
       for (int member : members) {
-        const Parameter* parameter = ready[static_cast<std::size_t>(member)];
+        const Parameter* parameter = order[static_cast<std::size_t>(member)];
         bucket_of_[parameter] = buckets_.size();
         bucket.bytes += parameter->bytes;
         ++bucket.missing;
@@ -39,20 +49,42 @@ class Buckets {
     const std::size_t index = bucket_of_.at(&parameter);
     PendingBucket& bucket = buckets_[index];
     if (--bucket.missing > 0) return;
-    worker.work(TaskKind::bucket_copy, fmt::format("bucket {} copy", index),
-                copy_cost(workload_.bucket_in, bucket.bytes), "bucket_copy");
-    while (next_ < buckets_.size() && buckets_[next_].missing == 0) {
+    copy(worker, fmt::format("bucket {} copy", index), bucket.bytes);
+    for (; next_ < buckets_.size() && buckets_[next_].missing == 0; ++next_) {
       worker.collective(fmt::format("bucket {}", next_), CollectiveKind::all_reduce,
-                        buckets_[next_].bytes);
-      ++next_;
+                        sent(buckets_[next_].bytes));
+    }
+    if (next_ == buckets_.size() && workload_.strategy.find_unused_parameters) {
+      worker.collective("used parameters", CollectiveKind::all_reduce, used_map_bytes());
+    }
+  }
+
+  /// Once all have been reduced: what was sent in half the bytes becomes whole again.
+  void expand(WorkerProgram& worker) const {
+    if (workload_.strategy.compression == Compression::none) return;
+    for (std::size_t index = 0; index < buckets_.size(); ++index) {
+      copy(worker, fmt::format("bucket {} expand", index), buckets_[index].bytes);
     }
   }
 
  private:
   static std::vector<Bytes> caps(const StrategyOptions& options, Phase phase) {
-    if (phase == Phase::first) return {kNoCap};
+    const bool one = phase == Phase::first && !options.find_unused_parameters;
+    if (one) return {kNoCap};
     return {options.first_bucket_cap, options.bucket_cap};
   }
+
+  /// Converting reads as much as copying and writes half of it, or the other way round: as a copy.
+  void copy(WorkerProgram& worker, const std::string& name, Bytes bytes) const {
+    worker.work(TaskKind::bucket_copy, name, copy_cost(workload_.bucket_in, bytes), "bucket_copy");
+  }
+
+  Bytes sent(Bytes bytes) const {
+    return workload_.strategy.compression == Compression::bf16 ? Bytes{bytes.count / 2} : bytes;
+  }
+
+  /// An int32 for each parameter.
+  Bytes used_map_bytes() const { return {static_cast<std::int64_t>(4 * bucket_of_.size())}; }
 
   const Workload& workload_;
   std::vector<PendingBucket> buckets_;
@@ -64,13 +96,31 @@ class Buckets {
 
 void write_ddp(WorkerProgram& worker, const Workload& workload, Phase phase) {
   const Profile& profile = worker.profile();
-  if (workload.strategy.broadcast_buffers) worker.broadcast_buffers();
-  worker.forward();
-  Buckets buckets(workload, profile, phase);
-  worker.backward([&](const Layer& layer) {
-    for (const Parameter& parameter : layer.parameters) buckets.gradient_ready(worker, parameter);
-  });
-  worker.join();
+  const StrategyOptions& options = workload.strategy;
+  for (int pass = 0; pass < options.accumulate; ++pass) {
+    const bool first = pass == 0;
+    const bool reduces = !options.no_sync || pass + 1 == options.accumulate;
+    // A pass without reductions leaves out the next one's broadcast, too.
+    if (options.broadcast_buffers && (first || !options.no_sync)) worker.broadcast_buffers();
+    worker.forward();
+    if (!reduces) {
+      write_backward_alone(worker, workload, first);
+      continue;
+    }
+    Buckets buckets(workload, profile, phase);
+    worker.backward([&](const Layer& layer) {
+      if (!first && options.no_sync) {
+        write_addition(worker, workload, layer.name + " accumulate", parameter_bytes(layer));
+      }
+      for (const Parameter& parameter : layer.parameters) buckets.gradient_ready(worker, parameter);
+    });
+    worker.join();
+    buckets.expand(worker);
+    // What was reduced is added to what the passes before have reduced.
+    if (options.accumulate > 1 && !options.no_sync) {
+      write_addition(worker, workload, "accumulate", parameter_bytes(profile));
+    }
+  }
   worker.optimizer();
 }
 

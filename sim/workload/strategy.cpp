@@ -20,6 +20,7 @@ constexpr std::array kStrategies{
              .one_process = true,
              .write = write_data_parallel},
     Strategy{.name = "parameter_server", .has_servers = true, .write = write_parameter_server},
+    Strategy{.name = "horovod", .has_cycles = true, .compile = compile_horovod},
 };
 
 }  // namespace
@@ -37,18 +38,27 @@ const Strategy& strategy_named(std::string_view name) {
                    fmt::format("known are {}", fmt::join(strategy_names(), ", ")));
 }
 
-TaskGraph compile(const Workload& workload, Phase phase) {
-  const Strategy& strategy = strategy_named(workload.strategy.kind);
+TaskGraph compile_workers(
+    const Workload& workload,
+    const std::function<void(WorkerProgram& worker, std::uint32_t profile)>& write) {
   GraphParts parts(workload);
   std::vector<Program> programs;
-  LOCKSTEP_ASSERT(!strategy.has_root || workload.root_profile, "rank 0 has a profile of its own");
   for (std::uint32_t profile = 0; profile < workload.profiles.size(); ++profile) {
     WorkerProgram worker(workload, profile, parts);
     worker.begin_step();
-    strategy.write(worker, workload, phase);
+    write(worker, profile);
     programs.push_back(worker.end_step());
   }
   return parts.finish(workload, std::move(programs));
+}
+
+TaskGraph compile(const Workload& workload, Phase phase) {
+  const Strategy& strategy = strategy_named(workload.strategy.kind);
+  LOCKSTEP_ASSERT(!strategy.has_root || workload.root_profile, "rank 0 has a profile of its own");
+  if (strategy.compile != nullptr) return strategy.compile(workload, phase);
+  return compile_workers(workload, [&](WorkerProgram& worker, std::uint32_t /*profile*/) {
+    strategy.write(worker, workload, phase);
+  });
 }
 
 }  // namespace lockstep

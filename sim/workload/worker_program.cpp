@@ -133,6 +133,41 @@ WorkerProgram::Id WorkerProgram::collective(const std::string& name, CollectiveK
   return id;
 }
 
+WorkerProgram::Position WorkerProgram::position() {
+  Position here{
+      .last = last_in_compute(), .compute = builder_.count(Lane::compute) - 1, .host = {}};
+  if (const std::uint32_t issued = builder_.count(Lane::host); issued > 0) here.host = issued - 1;
+  return here;
+}
+
+WorkerProgram::Id WorkerProgram::beside(TaskKind kind, const std::string& name, Time work,
+                                        std::optional<Id> after) {
+  Task task;
+  task.kind = kind;
+  task.lane = Lane::communication;
+  task.work = work;
+  task.name = parts_.name(name);
+  const Id id = builder_.add(task);
+  if (after) builder_.edge(*after, id);
+  last_collective_ = id;
+  return id;
+}
+
+WorkerProgram::Id WorkerProgram::collective_beside(TaskKind kind, const std::string& name,
+                                                   CollectiveKind collective, Bytes bytes,
+                                                   std::optional<Id> after) {
+  Task task;
+  task.kind = kind;
+  task.lane = Lane::communication;
+  task.name = parts_.name(name);
+  task.collective =
+      parts_.collective(collectives_++, workload_.collective(collective, bytes).collective);
+  const Id id = builder_.add(task);
+  if (after) builder_.edge(*after, id);
+  last_collective_ = id;
+  return id;
+}
+
 void WorkerProgram::join() {
   // The lane is in order: behind its last collective is behind all of them.
   if (last_collective_) before_next_.push_back(*last_collective_);

@@ -46,6 +46,21 @@ class WorkerProgram {
   /// What is written from here on comes after all collectives so far.
   void join();
 
+  /// Where the program is: what it has queued last in the compute lane, and the places in their
+  /// lanes of that and of the host's last task (none: the host lane is empty).
+  struct Position {
+    Id last = 0;
+    std::uint32_t compute = 0;
+    std::optional<std::uint32_t> host;
+  };
+  Position position();
+  /// What a thread beside the program does, on the communication lane, behind what that holds and
+  /// behind `after`: work of its own, or a collective, of which a mark moves nothing that counts as
+  /// gradients. The program launches neither; join() waits for them.
+  Id beside(TaskKind kind, const std::string& name, Time work, std::optional<Id> after = {});
+  Id collective_beside(TaskKind kind, const std::string& name, CollectiveKind collective,
+                       Bytes bytes, std::optional<Id> after = {});
+
   /// What a step begins with: the launch of a recorded graph, the batch, the step's own overhead.
   void begin_step();
   void forward();

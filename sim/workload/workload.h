@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/core/engine.h"
 #include "sim/core/task_graph.h"
 #include "sim/records/calibration.h"
 #include "sim/records/profile.h"
@@ -46,6 +47,10 @@ struct Workload {
   CopyTable bucket_in;  ///< gradients into a bucket; without points it is free
   CopyTable add;        ///< one array to another of that size; without points it is free
   std::function<CollectiveCost(CollectiveKind, Bytes)> collective;
+  // For strategies whose graph depends on when things happen: what its run will have.
+  std::vector<Slowdown> slowdowns;   ///< by worker; empty: none
+  const Network* network = nullptr;  ///< for collectives step by step; outlives the workload
+  Time control_round;                ///< GPUs: of the hosts' agreement, over their own network
 };
 
 /// DDP's first iteration differs from all others.

@@ -171,7 +171,11 @@ class RandomRecords {
   }
 
   StrategyOptions strategy() {
-    StrategyOptions out{text(), bytes(), bytes(), coin(), coin()};
+    StrategyOptions out{text(), bytes(), bytes(), coin(), coin(), time(), bytes(), coin()};
+    out.accumulate = count(1, 8);
+    out.no_sync = coin();
+    out.find_unused_parameters = coin();
+    if (coin()) out.compression = Compression::bf16;
     if (coin()) return out;
     out.kind = "parameter_server";
     out.servers = count(1, 9);

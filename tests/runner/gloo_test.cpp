@@ -4,47 +4,14 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
-#include <thread>
-
 #include "runner/measure/clocks.h"
 #include "runner/measure/collectives.h"
-#include "sim/core/error.h"
 #include "tests/catch.h"
-#include "tests/runner/shared_store.h"
+#include "tests/runner/ranks.h"
 
 namespace lockstep::runner {
-namespace {
 
-/// Runs `body` on every rank; what the ranks throw comes out.
-void on_ranks(int size, const std::function<void(Communicator&, Device&)>& body) {
-  const auto store = std::make_shared<testing::SharedStore>();
-  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(size));
-  {
-    std::vector<std::jthread> ranks;
-    for (int rank = 0; rank < size; ++rank) {
-      ranks.emplace_back([&, rank] {
-        try {
-          const WorkerEnvironment environment{.rank = rank,
-                                              .world_size = size,
-                                              .local_rank = rank,
-                                              .local_size = size,
-                                              .master_address = "127.0.0.1"};
-          const auto device = make_cpu_device(1);
-          const auto communicator = make_gloo(environment, size, store);
-          body(*communicator, *device);
-          communicator->barrier();  // nobody hangs up while others still talk
-        } catch (...) {
-          failures[static_cast<std::size_t>(rank)] = std::current_exception();
-        }
-      });
-    }
-  }
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
-}
-
-}  // namespace
+using testing::on_ranks;
 
 TEST_CASE("Gather brings every rank's array to the root, by rank; scatter takes them back") {
   constexpr int kRanks = 3, kCount = 5;

@@ -20,7 +20,7 @@
 #include "tests/catch.h"
 #include "tests/runner/made_up.h"
 #include "tests/runner/process.h"
-#include "tests/runner/shared_store.h"
+#include "tests/runner/ranks.h"
 
 namespace lockstep::runner {
 namespace {

@@ -319,6 +319,48 @@ TEST_CASE("data_parallel takes a lock and no buckets, and cuts a batch as torch.
   CHECK(shares(4) == std::vector<int>{3, 3, 2, 2});
 }
 
+TEST_CASE("horovod takes a preset, and what is given beside it replaces that", "[scenario]") {
+  const std::string ddp =
+      "{kind: ddp, bucket_cap: 25MiB, first_bucket_cap: 1MiB, broadcast_buffers: true}";
+  const auto strategy = [&](const std::string& text) {
+    return parse_scenario(replaced(kGood, ddp, text), "s.yaml").strategy;
+  };
+  const auto message = [&](const std::string& text) { return message_with(ddp, text); };
+  CHECK(strategy("{kind: horovod}").cycle_time == Time::milliseconds(1));
+  CHECK(strategy("{kind: horovod}").fusion_threshold == Bytes{128 << 20});
+  const StrategyOptions old = strategy("{kind: horovod, fusion_threshold: 1MiB, preset: v0.20}");
+  CHECK(old.cycle_time == Time::milliseconds(5));
+  CHECK(old.fusion_threshold == Bytes{1 << 20});
+  CHECK(strategy("{kind: horovod, fusion_threshold: 0B}").fusion_threshold == Bytes{});
+  CHECK(strategy("{kind: horovod, hierarchical: true}").hierarchical);
+  CHECK(
+      message("{kind: horovod, cycle_time: 0ms}") ==
+      "dir/s.yaml:6:38: strategy.cycle_time: must be 1us to 10s; 1ms, or 5ms before November 2020");
+  CHECK_THAT(message("{kind: horovod, cycle_time: 5}"), Contains("strategy.cycle_time: "));
+  CHECK_THAT(message("{kind: horovod, preset: v0.19}"),
+             Contains("strategy.preset: 'v0.19' is not one of v0.21, v0.20"));
+  CHECK_THAT(message("{kind: horovod, bucket_cap: 1MiB}"), Contains("unknown key"));
+  CHECK_THAT(message("{kind: ddp, cycle_time: 5ms}"), Contains("unknown key"));
+}
+
+TEST_CASE("ddp takes the options of its passes", "[scenario]") {
+  const std::string ddp = "broadcast_buffers: true";
+  const StrategyOptions options =
+      parse_scenario(replaced(kGood, ddp,
+                              "accumulate: 4, no_sync: true, find_unused_parameters: true, "
+                              "compression: bf16"),
+                     "s.yaml")
+          .strategy;
+  CHECK(options.accumulate == 4);
+  CHECK(options.no_sync);
+  CHECK(options.find_unused_parameters);
+  CHECK(options.compression == Compression::bf16);
+  CHECK_THAT(message_with(ddp, "accumulate: 0"), Contains("strategy.accumulate"));
+  CHECK_THAT(message_with(ddp, "no_sync: true"),
+             Contains("strategy.no_sync: there is no pass that could do without"));
+  CHECK_THAT(message_with(ddp, "compression: fp16"), Contains("'fp16' is not one of none, bf16"));
+}
+
 TEST_CASE("files that are no scenario end in one line", "[scenario]") {
   CHECK_THAT(message_of(""), Contains("empty"));
   CHECK_THAT(message_of("\n# nothing\n"), Contains("empty"));

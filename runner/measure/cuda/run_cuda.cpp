@@ -49,6 +49,12 @@ struct Stamped {
   std::vector<BucketTimes> buckets;
 };
 
+std::vector<Bytes> sizes_of(const Stamped& step) {
+  std::vector<Bytes> sizes;
+  for (const BucketTimes& bucket : step.buckets) sizes.push_back(bucket.bytes);
+  return sizes;
+}
+
 template <class Get>
 Time median_of(const std::vector<Stamped>& steps, const Get& get) {
   std::vector<Time> values;
@@ -68,8 +74,8 @@ class Training {
                 ? make_data_parallel(model_, *options.devices, worker.device)
                 : make_strategy(options.strategy, model_, worker.communicator, worker.device)),
         trainer_(model_, *strategy_, {}, nullptr, options.precision),
-        batch_(
-            random_batch(model_, options.batch * devices(), options.seed, worker.device.torch())) {
+        batch_(random_batch(model_, options.batch * devices() * strategy_->passes(), options.seed,
+                            worker.device.torch())) {
     LOCKSTEP_ASSERT(devices() == 1 || !options.graph, "several threads are no graph");
     for (int i = 0; i < kWarmup; ++i) step();
     worker_.synchronize();
@@ -172,6 +178,10 @@ class Training {
     for (int i = 0; i < kStampedSteps; ++i) steps.push_back(stamped_step());
     worker_.device.set_stamping(false);
     steps.erase(steps.begin());  // the first one creates the events
+    // What is reduced together may change from step to step.
+    std::erase_if(steps, [last = sizes_of(steps.back())](const Stamped& step) {
+      return sizes_of(step) != last;
+    });
     for (Run& run : runs) {
       RunRank& rank = run.ranks.front();
       rank.forward = median_of(steps, [](const Stamped& step) { return step.forward; });

@@ -10,11 +10,15 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
+#include "runner/communicators/gloo.h"
 #include "runner/measure/autocast.h"
 #include "runner/measure/batches.h"
 #include "runner/measure/cuda/copies_cuda.h"
@@ -88,6 +92,7 @@ class ExactArithmetic {
 };
 
 constexpr const char* kDataParallel = "data_parallel";
+constexpr const char* kHorovod = "horovod";
 
 /// What rank 0 does with all GPUs alone. The others keep their own idle, without a kernel that
 /// waits on it as a barrier of NCCL would, and say nothing, so that a silent rank 0 is noticed.
@@ -179,8 +184,7 @@ class VisitWorker {
     std::vector<StrategyOptions> chosen;
     for (const std::string& kind : options_.strategies) {
       if ((kind == "single") != alone || (!alone && !all && kind != "ddp")) continue;
-      chosen.push_back(options_.buckets);
-      chosen.back().kind = kind;
+      chosen.push_back(options_of(kind, options_));
     }
     return chosen;
   }
@@ -196,12 +200,13 @@ class VisitWorker {
                                   : check_parity(model, strategy, kBatch, options_.seed,
                                                  *worker_.communicator, worker_.device);
         parities_[{model, strategy.kind}] = parity;
-        if (parity.relative_l2 <= kParityBound) continue;
+        const double bound = parity_bound(strategy, worker_.size());
+        if (parity.relative_l2 <= bound) continue;
         attempt([&] {
           throw RunError(fmt::format(
               "parity: {} on {} GPUs trains {} away from one GPU by {:.1e} of a step; {:.0e} is "
               "allowed",
-              strategy.kind, worker_.size(), model, parity.relative_l2, kParityBound));
+              strategy.kind, worker_.size(), model, parity.relative_l2, bound));
         });
       }
     }
@@ -279,6 +284,7 @@ class VisitWorker {
     if (worker_.communicator != nullptr)
       say(fmt::format("{} at {}, {}", model, batch, strategy.kind));
     RunOptionsCuda wanted = run_options(model, batch, strategy);
+    if (strategy.kind == kHorovod) wanted.graph = false;  // its thread decides anew in each step
     if (strategy.kind != kDataParallel) {
       keep_runs(measure_runs_cuda(worker_, wanted));
       return;
@@ -405,6 +411,23 @@ class VisitWorker {
   std::string failure_;
 };
 
+/// Gloo makes the thread that it starts on, and those after it, give way to others: not the one
+/// that launches kernels.
+std::unique_ptr<Communicator> connect_hosts(const WorkerEnvironment& environment,
+                                            const std::shared_ptr<Store>& store) {
+  std::unique_ptr<Communicator> control;
+  std::exception_ptr failure;
+  std::thread([&] {
+    try {
+      control = make_gloo(environment, environment.world_size, store);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }).join();
+  if (failure) std::rethrow_exception(failure);
+  return control;
+}
+
 }  // namespace
 
 void run_worker_cuda(const MeasureOptions& options, const WorkerEnvironment& environment,
@@ -419,6 +442,9 @@ void run_worker_cuda(const MeasureOptions& options, const WorkerEnvironment& env
     communicator = std::make_unique<NcclCommunicator>(*store, environment.rank,
                                                       environment.world_size, device);
     communicator->barrier();
+    if (std::ranges::find(options.strategies, kHorovod) != options.strategies.end()) {
+      communicator->take_control(connect_hosts(environment, store));
+    }
   }
   VisitWorker(options, GpuWorker{device, communicator.get()}, store.get(), most_workers).run();
   if (communicator) communicator->barrier();
