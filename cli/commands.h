@@ -18,6 +18,7 @@ void add_measure(CLI::App& app);
 void add_calibrate(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
+void add_split(CLI::App& app, Action& action);
 void add_plot(CLI::App& app, Action& action);
 
 /// `lockstep measure ARGUMENTS`: becomes lockstep-measure. Throws RunError where it is not there.

@@ -65,6 +65,7 @@ ExitCode parse_and_run(int argc, const char* const* argv) {
   add_simulate(app, action);
   add_validate(app, action);
   add_compare(app, action);
+  add_split(app, action);
   add_plot(app, action);
   refuse_unknown_command(app, argc, argv);
   try {

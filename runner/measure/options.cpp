@@ -35,7 +35,7 @@ struct Words {
   std::vector<std::string> batches{"32"};
   std::string precision = "fp32";
   bool no_batch_norm = false, dropout = false;
-  std::vector<std::string> stragglers, slow_links;
+  std::vector<std::string> stragglers, slow_links, split;
   std::string link, link_latency, budget;
 };
 
@@ -121,7 +121,41 @@ SlowLink slow_link_of(const std::string& text) {
   return {.host = host, .link = link_of("--slow-link", text.substr(equals + 1))};
 }
 
+/// "measured", or a share for each worker.
+void take_split(const std::vector<std::string>& words, MeasureOptions& options) {
+  options.split_measured = words == std::vector<std::string>{"measured"};
+  if (options.split_measured) return;
+  for (const std::string& word : words) {
+    int share = 0;
+    const char* end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data(), end, share);
+    if (error != std::errc() || stop != end || share < 1 || share > kLargestBatch) {
+      throw InputError({}, "--split", fmt::format("\"{}\" is no share", word),
+                       "samples of each worker, as in 24,8; or measured");
+    }
+    options.split.push_back(share);
+  }
+}
+
+void check_split_fits(const MeasureOptions& options) {
+  const bool given = options.split_measured || !options.split.empty();
+  const auto& strategies = options.strategies;
+  const bool used = std::ranges::find(strategies, "heterogeneous") != strategies.end();
+  if (used && options.device == "cuda") {
+    throw InputError({}, "--strategies", "heterogeneous runs on workers on cores", "--device cpu");
+  }
+  if (!given) return;
+  if (!used) throw InputError({}, "--split", "is of one strategy", "--strategies heterogeneous");
+  if (options.data != "synthetic") {
+    throw InputError({}, "--split", "unequal shares are of synthetic samples", "no --data");
+  }
+  if (options.split_measured && options.compute == Compute::replay) {
+    throw InputError({}, "--split", "who waits has no speed to measure", "shares, as in 24,8");
+  }
+}
+
 void check_across(const MeasureOptions& options) {
+  check_split_fits(options);
   const auto refuse = [](const char* flag, const std::string& what, const std::string& hint = "") {
     throw InputError({}, flag, what, hint);
   };
@@ -189,6 +223,7 @@ void take_words(const Words& words, MeasureOptions& options) {
     if (words.dropout) model = with_dropout(model);
   }
   take_batches(words.batches, options);
+  take_split(words.split, options);
   options.precision = parse_precision(words.precision);
   options.compute = words.compute == "replay" ? Compute::replay : Compute::real;
 }
@@ -215,7 +250,8 @@ void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
       ->check(CLI::IsMember(precision_names()))
       ->capture_default_str();
   app.add_option("--strategies,--strategy", options.strategies,
-                 "of single, all_reduce, gather_scatter, ddp, data_parallel (GPUs: single on one, "
+                 "of single, all_reduce, gather_scatter, ddp, heterogeneous (cores), data_parallel "
+                 "(GPUs: single on one, "
                  "ddp on all numbers of them, the others on 2, 4, 8, ...)")
       ->delimiter(',')
       ->check(CLI::IsMember(strategy_names()))
@@ -224,6 +260,11 @@ void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
       ->capture_default_str();
   app.add_option("--first-bucket-cap", words.first_bucket_cap, "of ddp's first bucket")
       ->capture_default_str();
+  app.add_option("--split", words.split,
+                 "of heterogeneous: samples of each worker, of batch x workers; or measured: found "
+                 "by their speeds")
+      ->delimiter(',')
+      ->type_name("24,8");
   app.add_flag("--collectives", options.only_collectives, "collectives only, by size");
   app.add_option("--seed", options.seed, "of parameters and samples")->capture_default_str();
   app.add_option("--data", options.data, "of synthetic, fashion-mnist, cifar10")
@@ -245,7 +286,8 @@ void add_how(CLI::App& app, MeasureOptions& options, Words& words) {
                  "only runs, no profiles: to be compared with this, or replayed from it")
       ->type_name("FILE");
   app.add_option("--straggler", words.stragglers,
-                 "slows a worker: rank=1,factor=1.5 or rank=1,delay=20ms,phase=backward")
+                 "slows a worker: rank=1,factor=1.5 or rank=1,delay=20ms,phase=backward; or as in "
+                 "a scenario, all or one, drawn: {worker: all, slowdown: {kind: log_normal, ...}}")
       ->allow_extra_args(false)
       ->type_name("SPEC");
   app.add_option("--link", words.link, "rate of each host's link, for the records (1Gbit/s)")

@@ -18,6 +18,8 @@ struct MeasureOptions {
   Precision precision = Precision::fp32;
   std::vector<std::string> strategies{"single", "ddp"};
   StrategyOptions buckets;        ///< of ddp; `kind` does not count
+  std::vector<int> split;         ///< of heterogeneous: samples of each worker; empty: even
+  bool split_measured = false;    ///< found by their speeds
   bool only_collectives = false;  ///< nothing but their tables
   Compute compute = Compute::real;
   std::string calibration;  ///< file: only runs, to be compared with it, or replayed from it

@@ -34,6 +34,7 @@ std::vector<StrategyOptions> shared_strategies(const Worker& worker) {
     if (kind == "single") continue;
     StrategyOptions strategy;
     if (kind == "ddp") strategy = worker.options.buckets;
+    if (kind == "heterogeneous") strategy.split = worker.options.split;
     strategy.kind = kind;
     shared.push_back(strategy);
   }
@@ -44,9 +45,15 @@ std::vector<StrategyOptions> shared_strategies(const Worker& worker) {
 Parity check(Worker& worker, const std::string& model, const StrategyOptions& strategy) {
   worker.progress.say("", fmt::format("{}: checking {} against one device", model, strategy.kind));
   const int batch = std::min(kParityBatch, *std::ranges::min_element(worker.options.batches));
+  StrategyOptions checked = strategy;
+  // What will be measured is not known yet: unequal shares.
+  for (int rank = 0;
+       strategy.kind == "heterogeneous" && strategy.split.empty() && rank < worker.size(); ++rank) {
+    checked.split.push_back(batch + rank);
+  }
   const Parity parity =
-      check_parity(model, strategy, batch, worker.options.seed, *worker.communicator,
-                   *worker.device, [&worker] { worker.progress.beat(); });
+      check_parity(model, checked, batch, worker.options.seed, *worker.communicator, *worker.device,
+                   [&worker] { worker.progress.beat(); });
   if (!(parity.relative_l2 <= kParityBound)) {
     throw RunError(fmt::format(
         "parity: {} on {} workers trains {} away from one device by {:.1e} "

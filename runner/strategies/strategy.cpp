@@ -27,19 +27,21 @@ void Strategy::backward(const at::Tensor& loss, const at::Tensor& root) {
 }
 
 std::vector<std::string> strategy_names() {
-  return {"single", "all_reduce", "gather_scatter", "ddp", "data_parallel"};
+  return {"single", "all_reduce", "gather_scatter", "ddp", "heterogeneous", "data_parallel"};
 }
 
 std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, Model& model,
                                         Communicator* communicator, Device& device) {
   const std::string& kind = options.kind;
   if (kind == "single") return make_single(model);
-  if (kind == "all_reduce" || kind == "gather_scatter" || kind == "ddp") {
+  if (kind == "all_reduce" || kind == "gather_scatter" || kind == "ddp" ||
+      kind == "heterogeneous") {
     if (communicator == nullptr) {
       throw RunError(fmt::format("the strategy {} needs a communicator", kind));
     }
     if (kind == "all_reduce") return make_all_reduce(model, *communicator, device);
     if (kind == "gather_scatter") return make_gather_scatter(model, *communicator, device);
+    if (kind == "heterogeneous") return make_heterogeneous(options, model, *communicator, device);
     return make_ddp(options, model, *communicator, device);
   }
   if (kind == "data_parallel")

@@ -39,7 +39,8 @@ CollectiveCosts::CollectiveCosts(const Scenario& scenario, const Calibration& ca
   const PlatformOptions& platform = scenario.platform;
   stepwise_ = is_stepwise(platform, workers);
   const bool buckets = strategy_named(scenario.strategy.kind).has_buckets;
-  formula_ = workers > (buckets ? kMostStepwise : kMostStepwiseEach);
+  formula_ = workers > (buckets ? kMostStepwise : kMostStepwiseEach) ||
+             scenario.backup_workers > 0 || !scenario.devices.empty();
   if (platform.network) network_ = *platform.network;
   const int cores = calibration.origin.machine.cores;
   if (platform.emulated && cores > 0) {

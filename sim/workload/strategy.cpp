@@ -19,6 +19,7 @@ constexpr std::array kStrategies{
              .has_root = true,
              .one_process = true,
              .write = write_data_parallel},
+    Strategy{.name = "heterogeneous", .write = write_heterogeneous},
 };
 
 }  // namespace
