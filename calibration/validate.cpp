@@ -20,6 +20,8 @@ namespace lockstep {
 namespace {
 
 constexpr int kIterations = 50;
+/// Where stragglers are drawn: the median of so many is known to a fiftieth of their spread.
+constexpr int kIterationsDrawn = 2000;
 /// Workers, from which steps of more are predicted in a group of their own.
 constexpr int kFew = 2;
 
@@ -42,13 +44,8 @@ std::string group_of(const Calibration& calibration, const Run& run, const Resul
 Scenario at_speed(Scenario scenario, const Speed& speed, const SpeedIndex& index) {
   const Factor slowdown = Factor::of(speed.slowdown(index));
   for (int worker = 0; worker < scenario.workers.at(0); ++worker) {
-    const auto slowed = std::ranges::find(scenario.stragglers, worker, &Straggler::worker);
-    if (slowed == scenario.stragglers.end()) {
-      scenario.stragglers.push_back(
-          {.worker = worker, .slowdown = slowdown, .delay = {}, .part = StepPart::step});
-    } else {
-      slowed->slowdown = slowed->slowdown * slowdown;
-    }
+    scenario.stragglers.push_back(
+        {.worker = worker, .slowdown = slowdown, .delay = {}, .part = StepPart::step});
   }
   return scenario;
 }
@@ -74,6 +71,24 @@ std::vector<Time> normalised(const Run& run, const Scenario& scenario, const Res
         multiply_divide(repeat.step.p50.ps(), predicted.step.p50.ps(), then.ps())));
   }
   return normal;
+}
+
+/// Of the steps of all repeats, each taken to the calibration's speed as its repeat's median was.
+std::optional<double> share_in_band(const Run& run, const ResultPoint& predicted,
+                                    const std::vector<Time>& normal) {
+  std::size_t inside = 0, all = 0;
+  for (std::size_t i = 0; i < run.repeats.size(); ++i) {
+    const RunRepeat& repeat = run.repeats[i];
+    if (repeat.step.p50 <= Time{}) continue;
+    const double speed = normal[i].seconds() / repeat.step.p50.seconds();
+    for (const Time sample : repeat.samples) {
+      const double step = sample.seconds() * speed;
+      ++all;
+      inside += step >= predicted.step.p10.seconds() && step <= predicted.step.p90.seconds();
+    }
+  }
+  if (all == 0) return std::nullopt;
+  return static_cast<double>(inside) / static_cast<double>(all);
 }
 
 ValidationPoint compare(const Run& run, const ResultPoint& predicted,
@@ -105,6 +120,7 @@ ValidationPoint compare(const Run& run, const ResultPoint& predicted,
   point.host_bound = predicted.host_bound;
   point.stable = stable;
   point.basis = predicted.basis;
+  point.in_band = share_in_band(run, predicted, normal);
   return point;
 }
 
@@ -176,6 +192,18 @@ bool counts(const ValidationPoint& point) {
   return point.stable && point.workers > 1;
 }
 
+std::optional<double> in_band(const ValidationGroup& group) {
+  double sum = 0;
+  int points = 0;
+  for (const ValidationPoint& point : group.points) {
+    if (!counts(point) || !point.in_band) continue;
+    sum += *point.in_band;
+    ++points;
+  }
+  if (points == 0) return std::nullopt;
+  return sum / points;
+}
+
 Scenario scenario_of(const Run& run, const PlatformOptions& platform) {
   Scenario scenario;
   scenario.name = run.id;
@@ -183,6 +211,10 @@ Scenario scenario_of(const Run& run, const PlatformOptions& platform) {
   scenario.batch_per_worker = run.batch_per_worker;
   scenario.workers = {run.workers};
   scenario.strategy = run.strategy;
+  if (run.strategy.kind == "heterogeneous") {  // shares of one batch
+    scenario.batch_per_worker.reset();
+    scenario.total_batch = run.batch_per_worker * run.workers;
+  }
   scenario.iterations = kIterations;
   scenario.sync = run.sync;
   scenario.graph = run.graph;
@@ -192,10 +224,13 @@ Scenario scenario_of(const Run& run, const PlatformOptions& platform) {
   // As stated, or as the run itself says.
   scenario.platform = platform.network ? platform : platform_of(run);
   for (const InjectedStraggler& slowed : run.stragglers) {
-    scenario.stragglers.push_back({.worker = slowed.rank,
+    scenario.stragglers.push_back({.worker = slowed.all ? kEveryWorker : slowed.rank,
                                    .slowdown = Factor::of(slowed.factor),
                                    .delay = slowed.delay,
-                                   .part = slowed.part});
+                                   .part = slowed.part,
+                                   .slowdown_varies = slowed.factor_varies,
+                                   .delay_varies = slowed.delay_varies});
+    if (varies(scenario.stragglers.back())) scenario.iterations = kIterationsDrawn;
   }
   // A worker that loads its own batches did so in its profiled steps, too.
   scenario.input.on = run.loaders > 0;

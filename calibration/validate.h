@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ Validation merge(const std::vector<Validation>& validations);
 
 /// Whether a point counts in its group's errors.
 bool counts(const ValidationPoint& point);
+
+/// Mean share of steps within the predicted band over the points that count and have their samples;
+/// none without any.
+std::optional<double> in_band(const ValidationGroup& group);
 
 /// Per bucket of a run on its slowest rank: when it was ready, launched and done, predicted and
 /// measured at the calibration's speed (over a network: both at the run's). Empty where the run

@@ -38,11 +38,12 @@ std::string note(const ValidationPoint& point) {
 
 std::string row(const ValidationPoint& p) {
   const bool step = p.bytes == Bytes{};
+  const std::string band = p.in_band ? fmt::format("{:.0f} %", *p.in_band * 100) : "";
   return fmt::format(
-      "  {:<14} {:>5} {:>3} {:<14} {:>10} {:>10} {:>10} {:>+7.1f} % {:>6.1f} %  {}\n",
+      "  {:<14} {:>5} {:>3} {:<14} {:>10} {:>10} {:>10} {:>+7.1f} % {:>6.1f} % {:>6}  {}\n",
       step ? p.model : to_string(p.bytes), step ? std::to_string(p.batch_per_worker) : "",
       p.workers, p.strategy, to_string(p.predicted), to_string(p.measured_normalised),
-      to_string(p.measured), p.error * 100, p.repeat_spread * 100, note(p));
+      to_string(p.measured), p.error * 100, p.repeat_spread * 100, band, note(p));
 }
 
 std::string wanted_of(const ValidationGroup& group) {
@@ -55,6 +56,11 @@ std::string wanted_of(const ValidationGroup& group) {
   return text.empty() ? "" : fmt::format("; wanted: {}: {}", text, held(group) ? "held" : "missed");
 }
 
+std::string band_of(const ValidationGroup& group) {
+  const std::optional<double> share = in_band(group);
+  return share ? fmt::format("; {:.0f} % of steps in the predicted p10 to p90", *share * 100) : "";
+}
+
 constexpr double kExplain = 0.05;  // a miss beyond it wants its timelines compared
 
 }  // namespace
@@ -65,17 +71,20 @@ std::string to_table(const Validation& validation) {
   bool misses = false;
   for (const ValidationGroup& group : validation.groups) {
     const auto counted = std::ranges::count_if(group.points, counts);
-    text += fmt::format("\n{}: mean error {:.1f} %, worst {:.1f} % over {} points{}\n", group.name,
-                        group.mean_error * 100, group.worst_error * 100, counted, wanted_of(group));
-    text += fmt::format("  {:<14} {:>5} {:>3} {:<14} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "model",
-                        "batch", "n", "strategy", "predicted", "measured", "as it was", "error",
-                        "repeats");
+    text += fmt::format("\n{}: mean error {:.1f} %, worst {:.1f} % over {} points{}{}\n",
+                        group.name, group.mean_error * 100, group.worst_error * 100, counted,
+                        wanted_of(group), band_of(group));
+    text += fmt::format("  {:<14} {:>5} {:>3} {:<14} {:>10} {:>10} {:>10} {:>9} {:>8} {:>6}\n",
+                        "model", "batch", "n", "strategy", "predicted", "measured", "as it was",
+                        "error", "repeats", "band");
     for (const ValidationPoint& point : group.points) text += row(point);
     const bool steps = std::ranges::any_of(
         group.points, [](const ValidationPoint& point) { return point.bytes == Bytes{}; });
     misses = misses || (steps && group.worst_error > kExplain);  // a collective has no timeline
   }
-  text += "\nmeasured: at the calibration's speed; repeats: their range.\n";
+  text +=
+      "\nmeasured: at the calibration's speed; repeats: their range; band: measured steps between "
+      "the predicted p10 and p90.\n";
   if (misses) text += "Next: add --timelines to see where a step parts from its prediction.\n";
   return text;
 }

@@ -20,6 +20,7 @@ void add_validate(CLI::App& app, Action& action);
 void add_published(CLI::App& app, Action& action);
 void add_threads(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
+void add_split(CLI::App& app, Action& action);
 void add_plot(CLI::App& app, Action& action);
 void add_collective(CLI::App& app, Action& action);
 

@@ -67,6 +67,7 @@ ExitCode parse_and_run(int argc, const char* const* argv) {
   add_published(app, action);
   add_threads(app, action);
   add_compare(app, action);
+  add_split(app, action);
   add_plot(app, action);
   add_collective(app, action);
   refuse_unknown_command(app, argc, argv);

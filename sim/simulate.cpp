@@ -19,6 +19,7 @@
 #include "sim/scenario/point.h"
 #include "sim/scenario/step_time.h"
 #include "sim/simulate_servers.h"
+#include "sim/split.h"
 #include "sim/workload/strategy.h"
 
 namespace lockstep {
@@ -32,7 +33,10 @@ bool draws_noise(const Scenario& scenario) {
   return scenario.noise && scenario.compute == Compute::real;
 }
 
-bool has_noise(const Scenario& scenario, const Calibration& calibration) {
+/// Whether steps differ by more than how the first ones settle.
+bool steps_vary(const Scenario& scenario, const Calibration& calibration) {
+  const auto drawn = [](const Straggler& straggler) { return varies(straggler); };
+  if (scenario.backup_workers > 0 || std::ranges::any_of(scenario.stragglers, drawn)) return true;
   return draws_noise(scenario) && (calibration.noise.step > 0 || calibration.noise.task > 0);
 }
 
@@ -61,40 +65,46 @@ EngineOptions engine_options(const Scenario& scenario, const Calibration& calibr
                      .step = std::hypot(step, of_several_on_cores(point, profile)),
                      .task = calibration.noise.task};
   }
+  // Each kind of unlike workers has its own, among what is drawn for it.
+  if (!point.workload.unlike.empty()) options.noise = {};
   options.slowdowns = point.slowdowns;
+  options.drawn = point.drawn;
   options.network = point.network.get();
   return options;
 }
 
-/// When each step ended on its last worker.
-std::vector<Time> step_ends(const EngineResult& result) {
+/// When each step ended on the last worker that it waits for: there are `backups` behind it.
+std::vector<Time> step_ends(const EngineResult& result, std::uint32_t backups) {
   std::vector<Time> ends(result.step_end.front().size());
-  for (const std::vector<Time>& worker : result.step_end) {
-    for (std::size_t k = 0; k < ends.size(); ++k) ends[k] = std::max(ends[k], worker[k]);
+  std::vector<Time> by_worker(result.step_end.size());
+  for (std::size_t k = 0; k < ends.size(); ++k) {
+    for (std::size_t w = 0; w < by_worker.size(); ++w) by_worker[w] = result.step_end[w][k];
+    const auto last = by_worker.end() - 1 - static_cast<std::ptrdiff_t>(backups);
+    std::ranges::nth_element(by_worker, last);
+    ends[k] = *last;
   }
   return ends;
 }
 
 /// Durations of the steady steps: from the end of one to that of the next.
-std::vector<Time> steady_steps(const EngineResult& result) {
-  const std::vector<Time> ends = step_ends(result);
+std::vector<Time> steady_steps(const std::vector<Time>& ends) {
   std::vector<Time> steps;
   for (std::size_t k = 1; k < ends.size(); ++k) steps.push_back(ends[k] - ends[k - 1]);
   return steps;
 }
 
 bool settled(const EngineResult& result) {
-  const std::vector<Time> steps = steady_steps(result);
+  const std::vector<Time> steps = steady_steps(step_ends(result, 0));
   return steps.size() >= 3 && steps.back() == steps[steps.size() - 2] &&
          steps.back() == steps[steps.size() - 3];
 }
 
-std::uint32_t slowest_worker(const EngineResult& result) {
-  std::uint32_t slowest = 0;
-  for (std::uint32_t w = 1; w < result.step_end.size(); ++w) {
-    if (result.step_end[w].back() > result.step_end[slowest].back()) slowest = w;
-  }
-  return slowest;
+/// The first of those with which the last step ended.
+std::uint32_t slowest_worker(const EngineResult& result, std::uint32_t backups) {
+  const Time end = step_ends(result, backups).back();
+  const auto ends_it = [end](const std::vector<Time>& ends) { return ends.back() == end; };
+  const auto found = std::ranges::find_if(result.step_end, ends_it);
+  return static_cast<std::uint32_t>(found - result.step_end.begin());
 }
 
 std::size_t tasks_per_iteration(const TaskGraph& graph) {
@@ -113,16 +123,16 @@ EngineResult run_with_spans(const TaskGraph& graph, EngineOptions options) {
   if (tasks_per_iteration(graph) * options.iterations > kMostSpans) {
     EngineOptions few = options;
     few.iterations = std::min(options.iterations, kSome);
-    options.spans_of = slowest_worker(run(graph, few));
+    options.spans_of = slowest_worker(run(graph, few), graph.backups);
   }
   options.record_spans = true;
   return run(graph, options);
 }
 
-/// Without noise a few iterations tell what all are like.
-EngineResult run_steps(const TaskGraph& graph, const EngineOptions& options, bool noise) {
+/// Where they do not vary a few iterations tell what all are like.
+EngineResult run_steps(const TaskGraph& graph, const EngineOptions& options, bool vary) {
   constexpr std::uint32_t kEnough = 8;
-  if (noise || options.iterations <= kEnough) return run_with_spans(graph, options);
+  if (vary || options.iterations <= kEnough) return run_with_spans(graph, options);
   EngineOptions few = options;
   few.iterations = kEnough;
   EngineResult result = run_with_spans(graph, few);
@@ -152,7 +162,7 @@ struct SimulatedPoint {
 
 SimulatedPoint simulate_steps(const Scenario& scenario, const Calibration& calibration,
                               int workers) {
-  const bool noise = has_noise(scenario, calibration);
+  const bool vary = steps_vary(scenario, calibration);
   const Point point = make_point(scenario, calibration, workers);
   if (strategy_named(point.workload.strategy.kind).has_servers) {
     ResultPoint result = simulate_servers(scenario, calibration, point,
@@ -163,10 +173,11 @@ SimulatedPoint simulate_steps(const Scenario& scenario, const Calibration& calib
   const ReducedRun reduced = reduce_symmetric(compile(point.workload, Phase::steady),
                                               engine_options(scenario, calibration, point));
   const TaskGraph& graph = reduced.graph;
-  const EngineResult ran = run_steps(graph, reduced.options, noise);
-  const std::vector<Time> steps = steady_steps(ran);
-  const std::uint32_t slowest = ran.spans_of.value_or(slowest_worker(ran));
-  const StepParts parts = mean_parts(break_down(graph, ran, slowest, step_ends(ran)), 1);
+  const EngineResult ran = run_steps(graph, reduced.options, vary);
+  const std::vector<Time> ends = step_ends(ran, graph.backups);
+  const std::vector<Time> steps = steady_steps(ends);
+  const std::uint32_t slowest = ran.spans_of.value_or(slowest_worker(ran, graph.backups));
+  const StepParts parts = mean_parts(break_down(graph, ran, slowest, ends), 1);
 
   ResultPoint result;
   result.workers = workers;
@@ -175,7 +186,9 @@ SimulatedPoint simulate_steps(const Scenario& scenario, const Calibration& calib
   result.step = quantiles(steps);
   result.basis =
       std::max(point.basis, collective_basis(scenario, calibration, workers, graph.collectives));
-  result.throughput = total_batch(scenario, workers) / result.step.mean.seconds();
+  // What comes too late is not learned from.
+  const double counted = 1 - static_cast<double>(graph.backups) / workers;
+  result.throughput = counted * total_batch(scenario, workers) / result.step.mean.seconds();
   result.breakdown = parts.breakdown;
   const Time step = parts.breakdown.step();
   result.host_busy = step > Time{} ? parts.host_busy.seconds() / step.seconds() : 0;
@@ -198,7 +211,8 @@ Time epoch_time(const Scenario& scenario, int workers, Time step) {
 }
 
 /// With a data set the step is simulated both ways, with its batches loaded and without.
-ResultPoint simulate_point(const Scenario& scenario, const Calibration& calibration, int workers) {
+ResultPoint simulate_point(const Scenario& asked_for, const Calibration& calibration, int workers) {
+  const Scenario scenario = with_split(asked_for, calibration, workers);
   SimulatedPoint asked = simulate_steps(scenario, calibration, workers);
   ResultPoint& result = asked.result;
   if (!scenario.dataset) return result;
@@ -218,6 +232,7 @@ ResultPoint simulate_point(const Scenario& scenario, const Calibration& calibrat
 /// What speed-ups are relative to: one worker that nothing slows, in the strategy `single`.
 ResultPoint simulate_baseline(Scenario scenario, const Calibration& calibration) {
   scenario.stragglers.clear();
+  scenario.backup_workers = 0;
   scenario.dataset.reset();
   return simulate_point(scenario, calibration, 1);
 }
@@ -297,12 +312,13 @@ Prediction simulate(const Scenario& scenario, const Calibration& calibration, un
   return prediction;
 }
 
-Timeline simulate_step(const Scenario& scenario, const Calibration& calibration, int workers) {
-  if (!scenario.step_times.empty()) {
-    Scenario at_calibrated_times = scenario;
+Timeline simulate_step(const Scenario& asked_for, const Calibration& calibration, int workers) {
+  if (!asked_for.step_times.empty()) {
+    Scenario at_calibrated_times = asked_for;
     at_calibrated_times.step_times.clear();
-    return simulate_step(at_calibrated_times, with_step_times(scenario, calibration), workers);
+    return simulate_step(at_calibrated_times, with_step_times(asked_for, calibration), workers);
   }
+  const Scenario scenario = with_split(asked_for, calibration, workers);
   const Point point = make_point(scenario, calibration, workers);
   EngineOptions options = engine_options(scenario, calibration, point);
   if (strategy_named(point.workload.strategy.kind).has_servers) {

@@ -43,7 +43,7 @@ Bench::Bench(const BenchOptions& options, Communicator* communicator, Device& de
                             : make_model(options.model, device.torch(), options.seed)),
       strategy_(make_strategy(options.strategy, model_, communicator, device, options.servers)),
       slowness_(options.stragglers, communicator != nullptr ? communicator->rank() : 0,
-                options.spin) {
+                options.spin, options.draws) {
   Slowness* slowness = slowness_.any() ? &slowness_ : nullptr;
   if (options.replay) {
     replay_.emplace(*options_.replay, model_, *strategy_, slowness, options.spin);
@@ -71,6 +71,7 @@ void Bench::step(const Batch& batch, Recorder* recorder) {
 TimedStep Bench::timed_step() {
   HostRecorder recorder(/*by_layer=*/false);
   device_.clear_stamps();
+  slowness_.next_step();
   const Moment begin = host_now();
   slowness_.delay(StepPart::step);
   const Moment loading = host_now();
@@ -91,6 +92,7 @@ TimedStep Bench::timed_step() {
 }
 
 StepParts Bench::profiled_step() {
+  slowness_.next_step();
   const Batch batch = load();
   HostRecorder recorder;
   step(batch, &recorder);
@@ -98,6 +100,7 @@ StepParts Bench::profiled_step() {
 }
 
 Timeline Bench::traced_step(int rank, Moment origin) {
+  slowness_.next_step();
   const Batch batch = load();
   HostRecorder recorder;
   device_.clear_stamps();

@@ -30,6 +30,7 @@ struct BenchOptions {
   Precision precision = Precision::fp32;
   std::uint64_t seed = 1;
   std::vector<InjectedStraggler> stragglers{};
+  std::uint64_t draws = 1;          ///< seed of what varies of them, the same on all ranks
   std::optional<Profile> replay{};  ///< waits for it instead of computing
   PointToPoint* servers = nullptr;  ///< all processes, where the strategy has servers
   Moment spin = 0;                  ///< of waits, see wait_until

@@ -1,11 +1,13 @@
 #include "runner/measure/configuration.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <deque>
 
 #include "runner/measure/append.h"
+#include "runner/measure/balance.h"
 #include "runner/measure/bench.h"
 #include "runner/measure/clock.h"
 #include "runner/measure/estimate.h"
@@ -13,6 +15,7 @@
 #include "runner/measure/server_statistics.h"
 #include "runner/measure/statistics.h"
 #include "runner/measure/trace.h"
+#include "runner/measure/visit.h"
 
 namespace lockstep::runner {
 
@@ -72,7 +75,10 @@ class Measuring {
 
 Measuring::Measuring(Worker& worker, const Configuration& configuration)
     : worker_(worker), configuration_(configuration), single_(make_bench({.kind = "single"})) {
-  for (const StrategyOptions& strategy : configuration.shared) {
+  for (StrategyOptions strategy : configuration.shared) {
+    if (strategy.kind == "heterogeneous" && worker.options.split_measured) {
+      strategy.split = balanced_shares(worker, configuration.model, configuration.batch);
+    }
     shared_.push_back({.strategy = strategy, .bench = make_bench(strategy)});
   }
 }
@@ -95,6 +101,16 @@ std::unique_ptr<Bench> Measuring::make_bench(const StrategyOptions& strategy) co
                      .servers = shared ? worker_.servers.get() : nullptr,
                      .spin = worker_.spin()};
   if (shared) bench.stragglers = options.stragglers;  // a profile is that of a sound worker
+  if (!strategy.split.empty()) {
+    bench.batch = strategy.split[static_cast<std::size_t>(worker_.rank())];
+    if (bench.replay) {
+      bench.replay =
+          profile_to_replay(*worker_.calibration, configuration_.model, options.precision,
+                            bench.batch, worker_.environment.local_size, options.slow_motion);
+    }
+  }
+  constexpr int kRepeatBit = 40;  // every repeat draws anew
+  bench.draws = options.seed ^ static_cast<std::uint64_t>(options.repeat) << kRepeatBit;
   return std::make_unique<Bench>(bench, shared ? worker_.communicator.get() : nullptr,
                                  *worker_.device);
 }
@@ -121,6 +137,7 @@ std::string Measuring::run_id(const StrategyOptions& strategy, int workers) cons
     id += fmt::format("-cycle{}us-fusion{}", strategy.cycle_time.ns() / 1000,
                       strategy.fusion_threshold.count);
   }
+  if (!strategy.split.empty()) id += fmt::format("-split{}", fmt::join(strategy.split, "-"));
   id += precision_ending(worker_.options.precision) + fmt::format("-n{}", workers);
   if (workers > 1 && worker_.hosts() > 1) {
     id += fmt::format("-hosts{}", worker_.hosts());

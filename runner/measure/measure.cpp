@@ -10,6 +10,7 @@
 #include "runner/communicators/rendezvous.h"
 #include "runner/data/dataset.h"
 #include "runner/data/loader.h"
+#include "runner/measure/balance.h"
 #include "runner/measure/closing.h"
 #include "runner/measure/launcher.h"
 #include "runner/measure/origin.h"
@@ -37,6 +38,7 @@ void check_files(const MeasureOptions& options) {
     }
   }
   check_stragglers(options.stragglers, options.workers);
+  check_split(options, options.workers);
   if (options.only_collectives && options.workers < 2) {
     throw InputError({}, "--collectives", "one worker has nobody to talk to", "--workers 2");
   }

@@ -38,7 +38,7 @@ struct Words {
   std::vector<std::string> batches{"32"};
   std::string precision = "fp32";
   bool no_batch_norm = false, dropout = false;
-  std::vector<std::string> stragglers, slow_links;
+  std::vector<std::string> stragglers, slow_links, split;
   std::string link, link_latency, budget;
   std::string preset = "v0.21", cycle_time, fusion_threshold;
   std::string compression = "none";
@@ -179,7 +179,41 @@ void take_horovod(const Words& words, StrategyOptions& strategy) {
   }
 }
 
+/// "measured", or a share for each worker.
+void take_split(const std::vector<std::string>& words, MeasureOptions& options) {
+  options.split_measured = words == std::vector<std::string>{"measured"};
+  if (options.split_measured) return;
+  for (const std::string& word : words) {
+    int share = 0;
+    const char* end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data(), end, share);
+    if (error != std::errc() || stop != end || share < 1 || share > kLargestBatch) {
+      throw InputError({}, "--split", fmt::format("\"{}\" is no share", word),
+                       "samples of each worker, as in 24,8; or measured");
+    }
+    options.split.push_back(share);
+  }
+}
+
+void check_split_fits(const MeasureOptions& options) {
+  const bool given = options.split_measured || !options.split.empty();
+  const auto& strategies = options.strategies;
+  const bool used = std::ranges::find(strategies, "heterogeneous") != strategies.end();
+  if (used && options.device == "cuda") {
+    throw InputError({}, "--strategies", "heterogeneous runs on workers on cores", "--device cpu");
+  }
+  if (!given) return;
+  if (!used) throw InputError({}, "--split", "is of one strategy", "--strategies heterogeneous");
+  if (options.data != "synthetic") {
+    throw InputError({}, "--split", "unequal shares are of synthetic samples", "no --data");
+  }
+  if (options.split_measured && options.compute == Compute::replay) {
+    throw InputError({}, "--split", "who waits has no speed to measure", "shares, as in 24,8");
+  }
+}
+
 void check_across(const MeasureOptions& options) {
+  check_split_fits(options);
   const auto refuse = [](const char* flag, const std::string& what, const std::string& hint = "") {
     throw InputError({}, flag, what, hint);
   };
@@ -255,6 +289,7 @@ void take_words(const Words& words, MeasureOptions& options) {
     if (words.dropout) model = with_dropout(model);
   }
   take_batches(words.batches, options);
+  take_split(words.split, options);
   options.precision = parse_precision(words.precision);
   options.of_strategies.staleness = staleness_of(words.staleness);
   options.compute = words.compute == "replay" ? Compute::replay : Compute::real;
@@ -283,8 +318,10 @@ void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
       ->capture_default_str();
   app.add_option(
          "--strategies,--strategy", options.strategies,
-         "of single, all_reduce, gather_scatter, ddp, data_parallel, horovod, parameter_server "
-         "(GPUs: single on one, ddp on all numbers of them, the others on 2, 4, 8, ...)")
+         "of single, all_reduce, gather_scatter, ddp, horovod, parameter_server, heterogeneous "
+         "(cores), data_parallel (GPUs: single on one, ddp on all numbers of them, the others on "
+         "2, "
+         "4, 8, ...)")
       ->delimiter(',')
       ->check(CLI::IsMember(strategy_names()))
       ->capture_default_str();
@@ -319,6 +356,11 @@ void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
   app.add_option("--fusion-threshold", words.fusion_threshold,
                  "of horovod, instead of the preset's; 0B: nothing is fused")
       ->type_name("BYTES");
+  app.add_option("--split", words.split,
+                 "of heterogeneous: samples of each worker, of batch x workers; or measured: found "
+                 "by their speeds")
+      ->delimiter(',')
+      ->type_name("24,8");
   app.add_flag("--collectives", options.only_collectives, "collectives only, by size");
   app.add_option("--seed", options.seed, "of parameters and samples")->capture_default_str();
   app.add_option("--data", options.data, "of synthetic, fashion-mnist, cifar10")
@@ -345,7 +387,8 @@ void add_how(CLI::App& app, MeasureOptions& options, Words& words) {
                  "only runs, no profiles: to be compared with this, or replayed from it")
       ->type_name("FILE");
   app.add_option("--straggler", words.stragglers,
-                 "slows a worker: rank=1,factor=1.5 or rank=1,delay=20ms,phase=backward")
+                 "slows a worker: rank=1,factor=1.5 or rank=1,delay=20ms,phase=backward; or as in "
+                 "a scenario, all or one, drawn: {worker: all, slowdown: {kind: log_normal, ...}}")
       ->allow_extra_args(false)
       ->type_name("SPEC");
   app.add_option("--link", words.link, "rate of each host's link, for the records (1Gbit/s)")
@@ -456,6 +499,8 @@ StrategyOptions options_of(const std::string& kind, const MeasureOptions& option
   } else if (kind == "parameter_server") {
     mine.servers = all.servers;
     mine.staleness = all.staleness;
+  } else if (kind == "heterogeneous") {
+    mine.split = options.split;
   }
   return mine;
 }

@@ -18,6 +18,8 @@ struct MeasureOptions {
   Precision precision = Precision::fp32;
   std::vector<std::string> strategies{"single", "ddp"};
   StrategyOptions of_strategies;  ///< of those that take any; `kind` does not count
+  std::vector<int> split;         ///< of heterogeneous: samples of each worker; empty: even
+  bool split_measured = false;    ///< found by their speeds
   bool only_collectives = false;  ///< nothing but their tables
   Compute compute = Compute::real;
   int slow_motion = 1;      ///< a replay waits so many times as long as the calibration says

@@ -142,7 +142,9 @@ Parity check_parity(const std::string& name, const StrategyOptions& options, int
     std::vector<Batch> shards;
     for (int shard = 0; shard < communicator.size(); ++shard) {
       const auto draw = seed + static_cast<std::uint64_t>(step * communicator.size() + shard) + 1;
-      shards.push_back(random_batch(together, batch * options.accumulate, draw, device.torch()));
+      const auto place = static_cast<std::size_t>(shard);
+      const int samples = options.split.empty() ? batch : options.split[place];
+      shards.push_back(random_batch(together, samples * options.accumulate, draw, device.torch()));
     }
     const double distance = alone.step(shards, together, rank == 0, [&] {
       trainer.step(shards[rank]);

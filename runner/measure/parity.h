@@ -21,10 +21,10 @@ double parity_bound(const StrategyOptions& options, int workers);
 /// alone: it runs the shards of all ranks one after another, each with its own BatchNorm
 /// statistics, adds their gradients weighted by their share, and keeps shard 0's buffers. Every
 /// step starts from the same parameters on both sides, since training amplifies the rounding of a
-/// sum's order from step to step. Returns how far parameters and buffers are apart after a step,
-/// relative to how far it moved them: the largest over steps and ranks. In fp32 and without
-/// dropout, whatever the runs have. All ranks call. `beat` is called now and then: a large network
-/// takes a while.
+/// sum's order from step to step. Shards are of `batch` samples, or as options.split says. Returns
+/// how far parameters and buffers are apart after a step, relative to how far it moved them: the
+/// largest over steps and ranks. In fp32 and without dropout, whatever the runs have. All ranks
+/// call. `beat` is called now and then: a large network takes a while.
 Parity check_parity(
     const std::string& model, const StrategyOptions& options, int batch, std::uint64_t seed,
     Communicator& communicator, Device& device, const std::function<void()>& beat = [] {},

@@ -63,7 +63,6 @@ Replay::Replay(const Profile& profile, const Model& model, Strategy& strategy, S
       model_(model),
       strategy_(strategy),
       slowness_(slowness),
-      factor_(slowness != nullptr ? slowness->factor() : 1),
       pace_(spin),
       backward_order_(backward_order(profile)),
       ready_after_(ready_by_layer(profile)) {
@@ -73,7 +72,8 @@ Replay::Replay(const Profile& profile, const Model& model, Strategy& strategy, S
 }
 
 void Replay::pass(const Cost& cost) {
-  pace_.pass(static_cast<Moment>(factor_ * static_cast<double>(cost.device.ns())));
+  const double factor = slowness_ != nullptr ? slowness_->factor() : 1;
+  pace_.pass(static_cast<Moment>(factor * static_cast<double>(cost.device.ns())));
 }
 
 void Replay::begin(StepPart part) {

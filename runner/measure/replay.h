@@ -38,7 +38,6 @@ class Replay {
   const Model& model_;
   Strategy& strategy_;
   Slowness* slowness_;
-  double factor_;
   Pace pace_;
   std::vector<std::uint32_t> backward_order_;
   std::vector<std::vector<int>> ready_after_;  ///< by layer, parameters in ready order

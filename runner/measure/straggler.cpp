@@ -10,6 +10,9 @@
 #include "runner/measure/clock.h"
 #include "sim/core/error.h"
 #include "sim/core/units.h"
+#include "sim/core/variability.h"
+#include "sim/scenario/config_node.h"
+#include "sim/scenario/parts.h"
 
 namespace lockstep::runner {
 
@@ -17,7 +20,8 @@ namespace {
 
 constexpr const char* kFlag = "--straggler";
 constexpr const char* kHint =
-    "as in rank=1,factor=1.5 or rank=1,delay=20ms,phase=backward (step, input, forward, backward)";
+    "as in rank=1,factor=1.5 or rank=1,delay=20ms,phase=backward (step, input, forward, backward), "
+    "or {worker: all, delay: {kind: log_normal, median: 5ms, sigma: 0.5}}";
 
 [[noreturn]] void fail(const std::string& what) {
   throw InputError({}, kFlag, what, kHint);
@@ -52,9 +56,28 @@ Time delay_of(const std::string& text) {
   fail(fmt::format("delay={} is not above zero and within an hour", text));
 }
 
+/// Written as in a scenario.
+InjectedStraggler parse_map(const std::string& text) {
+  const Straggler written = read_straggler(parse_yaml(text, kFlag));
+  InjectedStraggler straggler{.rank = std::max(0, written.worker),
+                              .factor = written.slowdown.value(),
+                              .delay = written.delay,
+                              .part = written.part,
+                              .all = written.worker == kEveryWorker,
+                              .factor_varies = written.slowdown_varies,
+                              .delay_varies = written.delay_varies};
+  if (straggler.factor < 1) fail("a worker cannot be made faster than it is");
+  if (varies(straggler.factor_varies)) {
+    double& least = straggler.factor_varies.least;
+    least = std::max(least, 1 / straggler.factor);
+  }
+  return straggler;
+}
+
 }  // namespace
 
 InjectedStraggler parse_straggler(const std::string& text) {
+  if (text.starts_with("{")) return parse_map(text);
   InjectedStraggler straggler;
   std::vector<std::string> seen;
   std::istringstream words(text);
@@ -87,22 +110,51 @@ InjectedStraggler parse_straggler(const std::string& text) {
 
 void check_stragglers(const std::vector<InjectedStraggler>& stragglers, int workers) {
   for (const InjectedStraggler& straggler : stragglers) {
-    if (straggler.rank < workers) continue;
+    if (straggler.all || straggler.rank < workers) continue;
     fail(fmt::format("there is no rank {} among {} workers", straggler.rank, workers));
   }
 }
 
-Slowness::Slowness(const std::vector<InjectedStraggler>& all, int rank, Moment spin) : pace_(spin) {
-  for (const InjectedStraggler& straggler : all) {
-    if (straggler.rank != rank) continue;
-    mine_.push_back(straggler);
-    factor_ *= straggler.factor;
+Slowness::Slowness(const std::vector<InjectedStraggler>& all, int rank, Moment spin,
+                   std::uint64_t seed)
+    : seed_(seed), rank_(static_cast<std::uint32_t>(rank)), begin_(host_now()), pace_(spin) {
+  for (std::uint32_t place = 0; place < all.size(); ++place) {
+    if (!all[place].all && all[place].rank != rank) continue;
+    mine_.push_back({.straggler = all[place], .place = place});
+    factor_ *= all[place].factor;
   }
 }
 
+DrawKey Slowness::key(const Mine& mine) const {
+  return {.seed = seed_, .worker = rank_, .iteration = step_, .task = kDrawStream - mine.place};
+}
+
+void Slowness::next_step() {
+  ++step_;
+  factor_ = 1;
+  for (const Mine& mine : mine_) {
+    factor_ *= mine.straggler.factor;
+    const Variability& varies = mine.straggler.factor_varies;
+    factor_ *= draw(varies, key(mine)).value();
+  }
+}
+
+Time Slowness::length_of(Mine& mine) const {
+  const Time delay = mine.straggler.delay;
+  const Variability& varies = mine.straggler.delay_varies;
+  if (delay == Time{}) return {};
+  if (!by_clock(varies)) return scale(delay, draw(varies, key(mine)));
+  const Time now = Time::nanoseconds(host_now() - begin_);
+  const std::int64_t due = pauses_due(varies, key(mine), mine.passed, now);
+  mine.passed = now;
+  return delay * due;
+}
+
 void Slowness::delay(StepPart part) {
-  for (const InjectedStraggler& straggler : mine_) {
-    if (straggler.part == part && straggler.delay > Time{}) pace_.pass(straggler.delay.ns());
+  for (Mine& mine : mine_) {
+    if (mine.straggler.part != part) continue;
+    const Time length = length_of(mine);
+    if (length > Time{}) pace_.pass(length.ns());
   }
 }
 

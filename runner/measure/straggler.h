@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,22 +10,29 @@
 
 namespace lockstep::runner {
 
-/// From "rank=1,factor=1.5", "rank=0,delay=20ms,phase=backward": a factor, a delay, or both.
-/// InputError for what cannot be.
+/// From "rank=1,factor=1.5", "rank=0,delay=20ms,phase=backward": a factor, a delay, or both. Or as
+/// in a scenario, with all that varies there: "{worker: all, delay: {kind: log_normal, median: 5ms,
+/// sigma: 0.5}, part: backward}". A worker cannot be made faster: factors drawn below one are one,
+/// which the record says (Variability::least). InputError for what cannot be.
 InjectedStraggler parse_straggler(const std::string& text);
 
 /// InputError where a straggler's rank is none of `workers`.
 void check_stragglers(const std::vector<InjectedStraggler>& stragglers, int workers);
 
 /// Makes one worker slower than it is: waits, by a factor, as long as work took, and for delays at
-/// the beginnings of parts.
+/// the beginnings of parts. What varies is drawn as in the simulator: for (seed, rank, step), by
+/// the straggler's place in the list.
 class Slowness {
  public:
   /// Those of `all` that are `rank`'s.
-  Slowness(const std::vector<InjectedStraggler>& all, int rank, Moment spin);
+  Slowness(const std::vector<InjectedStraggler>& all, int rank, Moment spin,
+           std::uint64_t seed = 1);
 
   bool any() const { return !mine_.empty(); }
+  /// In this step.
   double factor() const { return factor_; }
+  /// Another step begins.
+  void next_step();
   /// The delay at the beginning of a part.
   void delay(StepPart part);
   /// Work begins here.
@@ -33,7 +41,19 @@ class Slowness {
   void catch_up();
 
  private:
-  std::vector<InjectedStraggler> mine_;
+  struct Mine {
+    InjectedStraggler straggler;
+    std::uint32_t place = 0;  ///< in the list of all
+    Time passed = {};         ///< when pauses by the clock were last looked for
+  };
+  DrawKey key(const Mine& mine) const;
+  Time length_of(Mine& mine) const;
+
+  std::vector<Mine> mine_;
+  std::uint64_t seed_;
+  std::uint32_t rank_;
+  std::uint32_t step_ = 0;
+  Moment begin_;  ///< of the clock of pauses
   double factor_ = 1;
   Pace pace_;
   Moment since_ = 0;

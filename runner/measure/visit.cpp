@@ -57,8 +57,14 @@ Parity check(Worker& worker, const std::string& model, const StrategyOptions& st
   if (strategy.kind == "parameter_server" && strategy.staleness != 0) {
     return check_asynchronous(worker, model, strategy, batch);
   }
+  StrategyOptions checked = strategy;
+  // What will be measured is not known yet: unequal shares.
+  for (int rank = 0;
+       strategy.kind == "heterogeneous" && strategy.split.empty() && rank < worker.size(); ++rank) {
+    checked.split.push_back(batch + rank);
+  }
   const Parity parity = check_parity(
-      model, strategy, batch, worker.options.seed, *worker.communicator, *worker.device,
+      model, checked, batch, worker.options.seed, *worker.communicator, *worker.device,
       [&worker] { worker.progress.beat(); }, worker.servers.get());
   const double bound = parity_bound(strategy, worker.size());
   if (!(parity.relative_l2 <= bound)) {

@@ -11,6 +11,7 @@
 
 #include "runner/communicators/gloo.h"
 #include "runner/communicators/lost_peers.h"
+#include "runner/measure/balance.h"
 #include "runner/measure/gather.h"
 #include "runner/measure/origin.h"
 #include "runner/measure/pace.h"
@@ -88,6 +89,7 @@ Worker::Worker(const MeasureOptions& given, const WorkerEnvironment& where)
         std::max(1, static_cast<int>(all_cores.size()) / std::max(1, environment.local_size));
   }
   check_stragglers(options.stragglers, size());
+  check_split(options, size());
   if (!options.calibration.empty()) calibration = read_calibration(options.calibration);
   cores = cores_of(environment, all_cores, options.threads);
   if (!replays()) bind_to_cores(cores);  // who waits needs no core of its own

@@ -27,8 +27,8 @@ void Strategy::backward(const at::Tensor& loss, const at::Tensor& root) {
 }
 
 std::vector<std::string> strategy_names() {
-  return {"single",        "all_reduce", "gather_scatter",  "ddp",
-          "data_parallel", "horovod",    "parameter_server"};
+  return {"single",  "all_reduce",       "gather_scatter", "ddp",
+          "horovod", "parameter_server", "heterogeneous",  "data_parallel"};
 }
 
 std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, Model& model,
@@ -36,13 +36,15 @@ std::unique_ptr<Strategy> make_strategy(const StrategyOptions& options, Model& m
                                         PointToPoint* servers) {
   const std::string& kind = options.kind;
   if (kind == "single") return make_single(model);
-  if (kind == "all_reduce" || kind == "gather_scatter" || kind == "ddp" || kind == "horovod") {
+  if (kind == "all_reduce" || kind == "gather_scatter" || kind == "ddp" || kind == "horovod" ||
+      kind == "heterogeneous") {
     if (communicator == nullptr) {
       throw RunError(fmt::format("the strategy {} needs a communicator", kind));
     }
     if (kind == "all_reduce") return make_all_reduce(model, *communicator, device);
     if (kind == "gather_scatter") return make_gather_scatter(model, *communicator, device);
     if (kind == "horovod") return make_horovod(options, model, *communicator);
+    if (kind == "heterogeneous") return make_heterogeneous(options, model, *communicator, device);
     return make_ddp(options, model, *communicator, device);
   }
   if (kind == "parameter_server") {

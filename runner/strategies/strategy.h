@@ -88,6 +88,9 @@ std::unique_ptr<Strategy> make_gather_scatter(Model& model, Communicator& commun
 /// One worker with several devices: nn.DataParallel. `model` is device 0's, `device` that one; a
 /// batch is shared out among all. RunError in a step whose batch has not a share for each.
 std::unique_ptr<Strategy> make_data_parallel(Model& model, ReplicaDevices& devices, Device& device);
+/// `options.split`: samples of each worker; empty: as many each.
+std::unique_ptr<Strategy> make_heterogeneous(const StrategyOptions& options, Model& model,
+                                             Communicator& communicator, Device& device);
 std::unique_ptr<Strategy> make_ddp(const StrategyOptions& options, Model& model,
                                    Communicator& communicator, Device& device);
 /// The workers are `communicator`'s, the servers the ranks of `group` behind them, which serve().

@@ -15,6 +15,7 @@ CompiledProgram compile(const TaskGraph& graph, const Program& program) {
     const Interference& slowed = graph.interference[task.interference];
     const bool disturbed = slowed.waiting != Factor{} || slowed.transferring != Factor{};
     c.work = task.collective == kNoCollective ? task.work.ps() : 0;
+    if (task.drawn > 0) c.work = -std::int64_t{task.drawn};
     c.first_successor = program.first_successor[t];
     c.last_successor = program.first_successor[t + 1];
     c.dependencies = program.dependency_count[t];

@@ -14,7 +14,7 @@ inline constexpr std::uint32_t kTaskMask = (std::uint32_t{1} << kLaneShift) - 1;
 
 /// What the engine reads of a task, in half a cache line.
 struct CompiledTask {
-  std::int64_t work = 0;
+  std::int64_t work = 0;  ///< below zero: -1 - index in TaskGraph::delays
   std::uint32_t first_successor = 0, last_successor = 0;
   std::uint32_t dependencies = 0;
   std::int32_t collective = kNoCollective;

@@ -11,6 +11,13 @@
 namespace lockstep {
 namespace {
 
+/// Of a factor that may be large. Throws InputError where the clock does not reach so far.
+std::int64_t stretched(std::int64_t work, Factor factor) {
+  constexpr double kHorizon = 0x1p62;
+  if (static_cast<double>(work) * factor.value() >= kHorizon) refuse_beyond_horizon();
+  return scale(Time::picoseconds(work), factor).ps();
+}
+
 constexpr std::uint32_t target_of(std::uint32_t worker, std::uint32_t lane) {
   return worker << 3 | lane;
 }
@@ -25,6 +32,9 @@ void validate(const TaskGraph& graph, const EngineOptions& options) {
   if (!options.slowdowns.empty() && options.slowdowns.size() != workers) {
     reject(fmt::format("{} slow-downs for {} workers", options.slowdowns.size(), workers),
            "one for every worker, or none");
+  }
+  for (const Slowdown& slowdown : options.slowdowns) {
+    if (slowdown.drawn > options.drawn.size()) reject("a slow-down as drawn that is not there", "");
   }
   const NoiseLevels& noise = options.noise;
   for (const double level : {noise.process, noise.step, noise.task}) {
@@ -55,6 +65,8 @@ Simulation::Simulation(const TaskGraph& graph, const EngineOptions& options)
   for (const Program& program : graph.programs) programs_.push_back(compile(graph, program));
   workers_.resize(graph.program_of_worker.size());
   transfers_.resize(kIterationWindow * graph.collectives.size());
+  closed_.resize(graph.collectives.size());
+  passed_.resize(workers_.size() * graph.delays.size());
   result_.step_end.assign(workers_.size(), std::vector<Time>(options.iterations));
   result_.collectives.resize(std::size_t{options.iterations} * graph.collectives.size() *
                              workers_.size());
@@ -128,6 +140,7 @@ void Simulation::handle(const Event& event) {
 void Simulation::open_iteration(Worker& worker, std::uint32_t iteration) {
   const std::uint32_t slot = slot_of(iteration);
   worker.tasks_left[slot] = static_cast<std::uint32_t>(worker.program->tasks.size());
+  worker.left_out[slot] = worker.dropped[slot] = false;
   if (factors_.vary()) worker.factors[slot] = factors_.worker(worker.index, iteration);
 }
 
@@ -159,8 +172,9 @@ Simulation::LaneMask Simulation::advance(Worker& worker, std::uint32_t lane) {
     state.start = now_;
     if (task.collective != kNoCollective) {
       state.busy = true;
-      launch(worker, task, state.iteration);
-      break;
+      if (launch(worker, task, state.iteration)) break;
+      woken |= complete(worker, lane);
+      continue;
     }
     const std::int64_t work = effective_work(worker, lane, task);
     if (work > 0) {
@@ -172,16 +186,46 @@ Simulation::LaneMask Simulation::advance(Worker& worker, std::uint32_t lane) {
   return woken;
 }
 
-std::int64_t Simulation::effective_work(const Worker& worker, std::uint32_t lane,
+std::int64_t Simulation::effective_work(Worker& worker, std::uint32_t lane,
                                         const CompiledTask& task) {
-  if (!factors_.vary() || task.work == 0) return task.work;
+  if (graph_.backups > 0 && leaves_out(worker, lane)) return 0;
+  if (task.work <= 0) return task.work == 0 ? 0 : drawn_delay(worker, lane, task);
+  if (!factors_.vary()) return task.work;
   const LaneState& state = worker.lanes[lane];
   const Slowdown& slowdown = worker.factors[slot_of(state.iteration)];
   Factor factor = lane == kHost || lane == kLoader ? slowdown.host : slowdown.device;
   if (factors_.vary_by_task()) {
     factor = factor * factors_.task(worker.index, state.iteration, state.next);
   }
-  return scale(Time::picoseconds(task.work), factor).ps();
+  return stretched(task.work, factor);
+}
+
+std::int64_t Simulation::drawn_delay(const Worker& worker, std::uint32_t lane,
+                                     const CompiledTask& task) {
+  const auto index = static_cast<std::size_t>(-1 - task.work);
+  const DrawnDelay& delay = graph_.delays[index];
+  const DrawKey key{options_.seed, worker.index, worker.lanes[lane].iteration,
+                    kDrawStream - delay.stream};
+  if (!by_clock(delay.variability)) return stretched(delay.time.ps(), draw(delay.variability, key));
+  std::int64_t& passed = passed_[worker.index * graph_.delays.size() + index];
+  const std::int64_t due =
+      pauses_due(delay.variability, key, Time::picoseconds(passed), Time::picoseconds(now_));
+  passed = now_;
+  std::int64_t length = 0;
+  if (__builtin_mul_overflow(delay.time.ps(), due, &length)) refuse_beyond_horizon();
+  return length;
+}
+
+/// Whether the worker comes too late for the whole iteration that the lane is in: the others had
+/// begun to exchange it when this one began it.
+bool Simulation::leaves_out(Worker& worker, std::uint32_t lane) {
+  const LaneState& state = worker.lanes[lane];
+  bool& left_out = worker.left_out[slot_of(state.iteration)];
+  const bool begins = state.next == worker.program->lane_begin[lane];
+  if (begins && (lane == kHost || lane == kCompute)) {
+    left_out = left_out || closed_.front() > state.iteration;
+  }
+  return left_out;
 }
 
 void Simulation::start_work(Worker& worker, std::uint32_t lane, const CompiledTask& task,

@@ -20,21 +20,30 @@ struct NoiseLevels {
   double task = 0;     ///< one draw per task, and per collective
 };
 
-/// Constant slow-downs of one worker (a straggler): its work takes this many times as long.
+/// A factor that is drawn for each worker and step.
+struct DrawnFactor {
+  Variability variability = {};
+  std::uint32_t stream = 0;  ///< tells its draws from those of others
+  bool operator==(const DrawnFactor&) const = default;
+};
+
+/// Slow-downs of one worker (a straggler): its work takes this many times as long.
 struct Slowdown {
-  Factor host;    ///< host and loader lanes
-  Factor device;  ///< compute and copy lanes
+  Factor host = {};         ///< host and loader lanes
+  Factor device = {};       ///< compute and copy lanes
+  std::uint32_t drawn = 0;  ///< besides, those of EngineOptions::drawn; index + 1, zero: none
 };
 
 struct EngineOptions {
   std::uint32_t iterations = 1;
   std::uint64_t seed = 1;
   NoiseLevels noise = {};
-  std::vector<Slowdown> slowdowns = {};        ///< by worker; empty: none
-  bool record_spans = false;                   ///< fill EngineResult::tasks
-  std::optional<std::uint32_t> spans_of = {};  ///< of this worker alone
-  bool record_messages = false;                ///< fill EngineResult::messages
-  const Network* network = nullptr;            ///< for expanded collectives; must outlive the run
+  std::vector<Slowdown> slowdowns = {};              ///< by worker; empty: none
+  std::vector<std::vector<DrawnFactor>> drawn = {};  ///< that a worker may have together
+  bool record_spans = false;                         ///< fill EngineResult::tasks
+  std::optional<std::uint32_t> spans_of = {};        ///< of this worker alone
+  bool record_messages = false;                      ///< fill EngineResult::messages
+  const Network* network = nullptr;  ///< for expanded collectives; must outlive the run
 };
 
 /// One task as it ran, from its start to its end. A collective's starts at its launch.

@@ -19,7 +19,7 @@ class WorkFactors {
   bool vary_by_task() const { return task_.varies(); }
 
   /// Of all work of a worker in one iteration, on host and loader lanes, or on device lanes:
-  /// (slow-down x process) x step.
+  /// ((slow-down x process) x step) x what is drawn for a straggler.
   Slowdown worker(std::uint32_t worker, std::uint32_t iteration) const;
   Factor task(std::uint32_t worker, std::uint32_t iteration, std::uint32_t task) const {
     return task_.draw({seed_, worker, iteration, task});
@@ -31,6 +31,7 @@ class WorkFactors {
 
  private:
   const std::vector<Slowdown>& slowdowns_;
+  const std::vector<std::vector<DrawnFactor>>& drawn_;
   std::uint64_t seed_;
   LogNormal process_, step_, task_;
   bool vary_ = false;

@@ -10,21 +10,39 @@
 
 namespace lockstep {
 
-double standard_normal(const DrawKey& key) {
-  using Philox = r123::Philox4x32;
+namespace {
+
+using Philox = r123::Philox4x32;
+
+Philox::ctr_type bits_of(const DrawKey& key) {
   const Philox::ctr_type counter{{key.worker, key.iteration, key.task, 0}};
   const Philox::key_type seed{
       {static_cast<std::uint32_t>(key.seed), static_cast<std::uint32_t>(key.seed >> 32)}};
-  const Philox::ctr_type bits = Philox{}(counter, seed);
+  return Philox{}(counter, seed);
+}
+
+}  // namespace
+
+double standard_normal(const DrawKey& key) {
+  const Philox::ctr_type bits = bits_of(key);
   // (0, 1]: the logarithm of zero does not exist.
   const double u = (static_cast<double>(bits[0]) + 1) * 0x1p-32;
   const double v = static_cast<double>(bits[1]) * 0x1p-32;
   return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
 }
 
+double uniform(const DrawKey& key) {
+  const Philox::ctr_type bits = bits_of(key);
+  const std::uint64_t whole = std::uint64_t{bits[2]} << 32 | bits[3];
+  return (static_cast<double>(whole >> 11) + 1) * 0x1p-53;
+}
+
 // For a log-normal with logarithmic deviation s: (deviation / mean)^2 = exp(s^2) - 1.
-LogNormal::LogNormal(double relative_deviation)
-    : sigma_(std::sqrt(std::log1p(relative_deviation * relative_deviation))) {
+double sigma_of(double relative_deviation) {
+  return std::sqrt(std::log1p(relative_deviation * relative_deviation));
+}
+
+LogNormal::LogNormal(double relative_deviation) : sigma_(sigma_of(relative_deviation)) {
   LOCKSTEP_ASSERT(relative_deviation >= 0, "a deviation is not below zero");
 }
 

@@ -18,6 +18,11 @@ inline constexpr std::uint32_t kWhole = 0xffffffff;
 
 /// A standard normal variate (Box-Muller over Philox4x32-10; Salmon et al. 2011).
 double standard_normal(const DrawKey& key);
+/// A variate of (0, 1], other bits of the same draw.
+double uniform(const DrawKey& key);
+
+/// The deviation of a log-normal's logarithm, from its standard deviation over its mean.
+double sigma_of(double relative_deviation);
 
 /// Log-normal factors with median one.
 class LogNormal {

@@ -58,8 +58,10 @@ class Simulation {
     std::vector<std::uint32_t> waits;  ///< dependencies left, by window slot and task
     std::array<std::uint32_t, kIterationWindow> tasks_left{};
     std::array<Slowdown, kIterationWindow> factors;
-    std::uint32_t first_open = 0;  ///< iterations below are finished
-    std::uint32_t queued = 0;      ///< kernels on the launch queue
+    std::array<bool, kIterationWindow> left_out{};  ///< iterations that went on without it
+    std::array<bool, kIterationWindow> dropped{};   ///< those it came late for
+    std::uint32_t first_open = 0;                   ///< iterations below are finished
+    std::uint32_t queued = 0;                       ///< kernels on the launch queue
     std::uint32_t index = 0;
     Communication communication = Communication::none;
     bool unsettled = false;  ///< its compute lane may have to be re-timed
@@ -79,11 +81,15 @@ class Simulation {
   void pump(Worker& worker, LaneMask lanes);
   LaneMask advance(Worker& worker, std::uint32_t lane);
   void start_work(Worker& worker, std::uint32_t lane, const CompiledTask& task, std::int64_t work);
-  std::int64_t effective_work(const Worker& worker, std::uint32_t lane, const CompiledTask& task);
+  std::int64_t effective_work(Worker& worker, std::uint32_t lane, const CompiledTask& task);
+  std::int64_t drawn_delay(const Worker& worker, std::uint32_t lane, const CompiledTask& task);
+  bool leaves_out(Worker& worker, std::uint32_t lane);
   LaneMask complete(Worker& worker, std::uint32_t lane);
   void handle(const Event& event);
 
-  void launch(Worker& worker, const CompiledTask& task, std::uint32_t iteration);
+  bool launch(Worker& worker, const CompiledTask& task, std::uint32_t iteration);
+  bool launch_late(Worker& worker, std::uint32_t collective, std::uint32_t iteration);
+  bool holds(const Worker& worker, std::uint32_t collective, std::uint32_t iteration) const;
   void start_transfer(std::uint32_t collective, std::uint32_t iteration);
   void end_transfer(std::uint32_t slot_collective);
   void drain_exchange();
@@ -113,7 +119,9 @@ class Simulation {
   const bool transfers_slow_;  ///< beside compute
   std::vector<CompiledProgram> programs_;
   std::vector<Worker> workers_;
-  std::vector<Transfer> transfers_;  ///< by window slot and collective
+  std::vector<Transfer> transfers_;    ///< by window slot and collective
+  std::vector<std::uint32_t> closed_;  ///< by collective: iterations whose transfer has started
+  std::vector<std::int64_t> passed_;   ///< by worker and delay: when pauses were last looked for
   EventQueue queue_;
   std::optional<Exchange> exchange_;
   EngineResult result_;
@@ -121,7 +129,8 @@ class Simulation {
   std::int64_t now_ = 0;
   std::vector<std::uint32_t> unsettled_;  ///< workers
   std::uint32_t transferring_ = 0;        ///< index in transfers_ + 1; zero: none
-  Factor transfer_applied_;               ///< slow-down of that transfer
+  std::uint32_t transferring_iteration_ = 0;
+  Factor transfer_applied_;  ///< slow-down of that transfer
   bool transfer_unsettled_ = false;
   bool draining_ = false;
   std::uint32_t computing_ = 0;  ///< workers whose compute lane is busy; only if transfers_slow_

@@ -25,18 +25,44 @@ CollectiveSpan& Simulation::span(std::uint32_t iteration, std::uint32_t collecti
                              worker];
 }
 
-void Simulation::launch(Worker& worker, const CompiledTask& task, std::uint32_t iteration) {
+/// False where the worker need not wait: the others are through.
+bool Simulation::launch(Worker& worker, const CompiledTask& task, std::uint32_t iteration) {
   const auto collective = static_cast<std::uint32_t>(task.collective);
   const Time now = Time::picoseconds(now_);
   span(iteration, collective, worker.index) = {collective, iteration, worker.index, now, now, now};
+  bool& dropped = worker.dropped[slot_of(iteration)];
+  if (closed_[collective] > iteration) {
+    dropped = true;
+    return launch_late(worker, collective, iteration);
+  }
   set_communication(worker, Communication::waiting);
   if (graph_.collectives[collective].expanded) {
     exchange_->launch(worker.index, collective, iteration, now_);
     drain_exchange();
-    return;
+    return true;
   }
+  if (dropped) return true;  // its other gradients do not count either
   Transfer& transfer = transfers_[slot_of(iteration) * graph_.collectives.size() + collective];
-  if (++transfer.launched == workers_.size()) start_transfer(collective, iteration);
+  if (++transfer.launched == workers_.size() - graph_.backups) {
+    start_transfer(collective, iteration);
+  }
+  return true;
+}
+
+/// The others transfer without this worker, which goes on when they do, or have done so.
+bool Simulation::launch_late(Worker& worker, std::uint32_t collective, std::uint32_t iteration) {
+  const std::size_t index = slot_of(iteration) * graph_.collectives.size() + collective;
+  if (transferring_ != index + 1 || transferring_iteration_ != iteration) return false;
+  set_communication(worker, Communication::transferring);
+  return true;
+}
+
+/// Whether the worker's communication lane has come to this collective.
+bool Simulation::holds(const Worker& worker, std::uint32_t collective,
+                       std::uint32_t iteration) const {
+  const LaneState& lane = worker.lanes[kCommunication];
+  return lane.busy && lane.iteration == iteration &&
+         worker.program->tasks[lane.next].collective == static_cast<std::int32_t>(collective);
 }
 
 /// The last rank has launched.
@@ -54,7 +80,10 @@ void Simulation::start_transfer(std::uint32_t collective, std::uint32_t iteratio
   // Every rank's communication lane holds this collective, so no other can be transferring.
   LOCKSTEP_ASSERT(transferring_ == 0, "one transfer at a time");
   transferring_ = static_cast<std::uint32_t>(index) + 1;
+  transferring_iteration_ = iteration;
+  closed_[collective] = iteration + 1;
   for (Worker& worker : workers_) {
+    if (!holds(worker, collective, iteration)) continue;
     span(iteration, collective, worker.index).transfer_start = Time::picoseconds(now_);
     set_communication(worker, Communication::transferring);
   }
@@ -64,13 +93,15 @@ void Simulation::start_transfer(std::uint32_t collective, std::uint32_t iteratio
 
 void Simulation::end_transfer(std::uint32_t index) {
   const auto collective = static_cast<std::uint32_t>(index % graph_.collectives.size());
-  const std::uint32_t iteration = workers_.front().lanes[kCommunication].iteration;
+  const std::uint32_t iteration = transferring_iteration_;
   transferring_ = 0;
   for (Worker& worker : workers_) {
+    if (!holds(worker, collective, iteration)) continue;
     span(iteration, collective, worker.index).end = Time::picoseconds(now_);
     set_communication(worker, Communication::none);
   }
   for (Worker& worker : workers_) {
+    if (!holds(worker, collective, iteration)) continue;
     pump(worker, complete(worker, kCommunication) | 1u << kCommunication);
   }
 }

@@ -63,19 +63,31 @@ bool collapse(TaskGraph& graph, const Network* network, std::uint32_t ranks) {
   return true;
 }
 
+/// What is drawn alike for all workers tells none of them apart.
+bool draws_by_worker(const TaskGraph& graph, const EngineOptions& options) {
+  const auto differs = [](const auto& drawn) { return differs_by_worker(drawn.variability); };
+  return std::any_of(graph.delays.begin(), graph.delays.end(), differs) ||
+         std::any_of(options.drawn.begin(), options.drawn.end(), [&](const auto& together) {
+           return std::any_of(together.begin(), together.end(), differs);
+         });
+}
+
 }  // namespace
 
 ReducedRun reduce_symmetric(const TaskGraph& graph, const EngineOptions& options) {
   const NoiseLevels& noise = options.noise;
-  if (noise.process > 0 || noise.step > 0 || noise.task > 0) return unreduced(graph, options);
-  using Key = std::tuple<std::uint32_t, Factor, Factor>;
+  if (noise.process > 0 || noise.step > 0 || noise.task > 0 || graph.backups > 0 ||
+      draws_by_worker(graph, options)) {
+    return unreduced(graph, options);
+  }
+  using Key = std::tuple<std::uint32_t, Factor, Factor, std::uint32_t>;
   std::map<Key, std::uint32_t> classes;
   ReducedRun run{graph, options, {}};
   run.graph.program_of_worker.clear();
   run.options.slowdowns.clear();
   for (std::uint32_t w = 0; w < graph.program_of_worker.size(); ++w) {
     const Slowdown slowdown = w < options.slowdowns.size() ? options.slowdowns[w] : Slowdown{};
-    const Key key{graph.program_of_worker[w], slowdown.host, slowdown.device};
+    const Key key{graph.program_of_worker[w], slowdown.host, slowdown.device, slowdown.drawn};
     const auto [entry, added] = classes.emplace(key, static_cast<std::uint32_t>(classes.size()));
     run.class_of_worker.push_back(entry->second);
     if (!added) continue;

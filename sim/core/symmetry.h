@@ -17,11 +17,12 @@ struct ReducedRun {
   std::vector<std::uint32_t> class_of_worker;  ///< worker of `graph` that stands for each
 };
 
-/// Where noise is drawn, or a collective runs step by step over links that ranks do not share
-/// evenly, every worker is a class of its own. Collectives by table only need their last launch,
-/// which is the last launch of a class. A ring all-reduce step by step is reduced where all ranks
-/// are one class, all chunks and hops are equal and no two hops share a link: then no rank ever
-/// waits for another, and its time is a sum of message times.
+/// Where noise is drawn, or what slows workers, each for itself, some are backups, or a collective
+/// runs step by step over links that ranks do not share evenly, every worker is a class of its own.
+/// Collectives by table only need their last launch, which is the last launch of a class. A ring
+/// all-reduce step by step is reduced where all ranks are one class, all chunks and hops are equal
+/// and no two hops share a link: then no rank ever waits for another, and its time is a sum of
+/// message times.
 ReducedRun reduce_symmetric(const TaskGraph& graph, const EngineOptions& options);
 
 }  // namespace lockstep

@@ -59,6 +59,10 @@ void validate_program(const TaskGraph& graph, const Program& program) {
     };
     if (task.work < Time()) complain("has work below zero", "work is a span of time");
     if (task.interference >= graph.interference.size()) complain("has no interference entry", "");
+    if (task.drawn > graph.delays.size()) complain("lasts as a delay that is not there", "");
+    if (task.drawn > 0 && (task.work > Time() || task.collective != kNoCollective)) {
+      complain("has work beside its drawn delay", "one task each");
+    }
     if (task.collective != kNoCollective) {
       if (task.collective < 0 ||
           static_cast<std::size_t>(task.collective) >= graph.collectives.size()) {
@@ -90,6 +94,18 @@ void validate_program(const TaskGraph& graph, const Program& program) {
   }
 }
 
+void validate_backups(const TaskGraph& graph) {
+  if (graph.backups >= graph.program_of_worker.size()) {
+    reject_graph("as many backup workers as workers", "some must be left to wait for");
+  }
+  if (graph.collectives.empty()) reject_graph("backup workers and nothing to exchange", "");
+  for (const Collective& collective : graph.collectives) {
+    if (collective.expanded) {
+      reject_graph("backup workers in a collective step by step", "give it a duration");
+    }
+  }
+}
+
 }  // namespace
 
 void validate(const TaskGraph& graph) {
@@ -112,6 +128,10 @@ void validate(const TaskGraph& graph) {
       reject_graph("a collective with a duration, size or rate below zero", "");
     }
   }
+  for (const DrawnDelay& delay : graph.delays) {
+    if (delay.time < Time()) reject_graph("a delay below zero", "a delay is a span of time");
+  }
+  if (graph.backups > 0) validate_backups(graph);
   for (const Program& program : graph.programs) validate_program(graph, program);
 }
 

@@ -9,6 +9,7 @@
 
 #include "sim/core/time.h"
 #include "sim/core/units.h"
+#include "sim/core/variability.h"
 
 namespace lockstep {
 
@@ -40,6 +41,7 @@ struct Task {
   std::uint16_t launches = 0;               ///< kernels it puts on the launch queue (issue tasks)
   TaskKind kind = TaskKind::mark;
   Lane lane = Lane::compute;
+  std::uint16_t drawn = 0;  ///< index in TaskGraph::delays + 1: it lasts as drawn, its work is zero
   bool operator==(const Task&) const = default;
 };
 
@@ -117,6 +119,15 @@ struct Interference {
   Factor transferring = {};
 };
 
+/// A pause of a worker that is drawn anew in each step: `time` times the draw, or, by the clock,
+/// `time` for each pause that fell due since the worker last got here. Slow-downs do not stretch
+/// it.
+struct DrawnDelay {
+  Time time = {};
+  Variability variability = {};
+  std::uint32_t stream = 0;  ///< tells its draws from those of others
+};
+
 /// One iteration of all workers. Host tasks with `launches` > 0 have a successor on another lane:
 /// the task that works off these kernels (where there are several, the first in lane order).
 struct TaskGraph {
@@ -127,6 +138,12 @@ struct TaskGraph {
   Factor collective_beside_compute;  ///< a transfer slows by this while a participant computes
   std::uint32_t launch_queue = 0;    ///< kernels the host may run ahead; 0: no limit
   std::vector<std::string> names;
+  std::vector<DrawnDelay> delays = {};
+  /// Collectives start when all but so many workers have launched them (Chen et al. 2016). Who
+  /// comes later is dropped: it goes on at once, or with the end of a transfer under way, and
+  /// leaves out whole iterations that the others have begun to exchange by the time it gets to
+  /// them.
+  std::uint32_t backups = 0;
 };
 
 /// Throws InputError where the parts of a graph do not fit: a worker without a program, a

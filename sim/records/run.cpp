@@ -40,7 +40,36 @@ void describe(Io& io, Described<Io, StrategyOptions>& strategy) {
         options.field("server_bytes_per_second", strategy.server_rate.bytes_per_second, kLinkRates);
       });
     }
+    if (Io::kReading || !strategy.split.empty()) {
+      newer(options, "split", [&] { options.field("split", strategy.split); });
+    }
+    if (Io::kReading || strategy.combine_on_host) {
+      newer(options, "combine_on_host",
+            [&] { options.field("combine_on_host", strategy.combine_on_host); });
+    }
   });
+}
+
+constexpr std::string_view kVariabilityNames[] = {"constant", "log_normal", "pareto", "periodic",
+                                                  "samples"};
+
+template <class Io>
+void describe(Io& io, Described<Io, Variability>& variability) {
+  io.name("kind", variability.kind, kVariabilityNames);
+  io.field("sigma", variability.sigma);
+  io.field("shape", variability.shape);
+  io.field("every", variability.every);
+  io.field("period_ns", variability.period);
+  io.field("high", variability.high);
+  io.field("low", variability.low);
+  io.field("aligned", variability.aligned);
+  io.field("listed", variability.listed);
+  io.field("values", variability.values);
+  io.field("least", variability.least);
+  if constexpr (Io::kReading) {
+    const std::string_view fault = fault_of(variability);
+    if (!fault.empty()) io.at().fail(fault);
+  }
 }
 
 template <class Io>
@@ -49,6 +78,12 @@ void describe(Io& io, Described<Io, InjectedStraggler>& straggler) {
   io.field("factor", straggler.factor, Range{1, 1e6});
   io.field("delay_ns", straggler.delay);
   io.name("part", straggler.part, kStepPartNames);
+  if (Io::kReading || straggler.all) newer(io, "all", [&] { io.field("all", straggler.all); });
+  const auto varying = [&](std::string_view key, auto& variability) {
+    if (Io::kReading || varies(variability)) newer(io, key, [&] { io.field(key, variability); });
+  };
+  varying("factor_varies", straggler.factor_varies);
+  varying("delay_varies", straggler.delay_varies);
 }
 
 template <class Io>

@@ -6,6 +6,7 @@
 
 #include "sim/core/time.h"
 #include "sim/core/units.h"
+#include "sim/core/variability.h"
 #include "sim/records/origin.h"
 
 namespace lockstep {
@@ -19,7 +20,7 @@ struct Quantiles {
 enum class Compression { none, bf16 };
 
 /// Names of strategies as in the design page: "single", "gather_scatter", "all_reduce", "ddp",
-/// "data_parallel", "horovod", "parameter_server".
+/// "data_parallel", "horovod", "parameter_server", "heterogeneous".
 struct StrategyOptions {
   std::string kind = "single";
   Bytes bucket_cap{25 * 1024 * 1024};
@@ -41,6 +42,8 @@ struct StrategyOptions {
   std::optional<std::int64_t> staleness = 0;
   /// parameter_server: gradients that a server adds or applies in a second; zero: as measured.
   Bandwidth server_rate = {};
+  std::vector<int> split = {};   ///< heterogeneous: samples of each worker of a host; empty: even
+  bool combine_on_host = false;  ///< heterogeneous: gradients are added in host memory
   bool operator==(const StrategyOptions&) const = default;
 };
 
@@ -53,12 +56,14 @@ enum class Compute { real, replay };
 /// A part of a step; `step` is before all others.
 enum class StepPart { step, input, forward, backward };
 
-/// One worker that was made slower than it is, on purpose.
+/// One worker that was made slower than it is, on purpose, or each of them.
 struct InjectedStraggler {
-  int rank = 0;
+  int rank = 0;       ///< unless `all`
   double factor = 1;  ///< on the time of its forward, backward and optimizer
   Time delay;         ///< in every step, at the beginning of `part`
   StepPart part = StepPart::step;
+  bool all = false;  ///< every rank, each drawing for itself
+  Variability factor_varies = {}, delay_varies = {};
   bool operator==(const InjectedStraggler&) const = default;
 };
 

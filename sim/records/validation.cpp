@@ -38,6 +38,8 @@ void describe(Io& io, Described<Io, ValidationPoint>& point) {
   io.field("host_bound", point.host_bound);
   io.field("stable", point.stable);
   io.name("basis", point.basis, kBasisNames);
+  if (Io::kReading || point.in_band)
+    newer(io, "in_band", [&] { io.field("in_band", point.in_band); });
 }
 
 template <class Io>

@@ -30,6 +30,9 @@ struct ValidationPoint {
   bool host_bound = false;
   bool stable = true;
   Basis basis = Basis::measured;
+  /// Share of all measured steps, at the calibration's speed, between the predicted p10 and p90;
+  /// none where the record came without its samples.
+  std::optional<double> in_band = {};
   bool operator==(const ValidationPoint&) const = default;
 };
 

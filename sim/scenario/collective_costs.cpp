@@ -75,7 +75,8 @@ CollectiveCosts::CollectiveCosts(const Scenario& scenario, const Calibration& ca
   stepwise_ = is_stepwise(platform, workers);
   const Strategy& strategy = strategy_named(scenario.strategy.kind);
   const bool fused = strategy.has_buckets || strategy.has_cycles;
-  formula_ = workers > (fused ? kMostStepwise : kMostStepwiseEach);
+  formula_ = workers > (fused ? kMostStepwise : kMostStepwiseEach) || scenario.backup_workers > 0 ||
+             !scenario.devices.empty();
   if (platform.network) network_ = *platform.network;
   const int cores = calibration.origin.machine.cores;
   if (platform.emulated && cores > 0) {

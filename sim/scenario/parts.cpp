@@ -10,62 +10,13 @@
 namespace lockstep {
 namespace {
 
-constexpr double kMostSlowdown = 1000;
-
 Time positive_time(const ConfigNode& node, const std::string& name) {
   const Time time = to_time(node, name);
   if (time <= Time{}) throw InputError(node.at, name, "must be longer than nothing");
   return time;
 }
 
-Straggler read_straggler(const ConfigNode& node, const Scenario& scenario) {
-  constexpr std::string_view kParts[] = {"step", "input", "forward", "backward"};
-  Fields fields(node, "stragglers");
-  Straggler straggler;
-  const ConfigNode& worker = fields.require("worker", "3");
-  straggler.worker = static_cast<int>(to_integer(worker, "stragglers.worker", 0, kMostWorkers - 1));
-  const ConfigNode* slowdown = fields.find("slowdown");
-  const ConfigNode* delay = fields.find("delay");
-  const ConfigNode* part = fields.find("part");
-  fields.finish();
-  if (slowdown == nullptr && delay == nullptr) {
-    throw InputError(node.at, "stragglers", "neither a slowdown nor a delay",
-                     "such as slowdown: 1.2, or delay: 5ms");
-  }
-  if (slowdown != nullptr) {
-    straggler.slowdown =
-        Factor::of(to_number(*slowdown, "stragglers.slowdown", 1 / kMostSlowdown, kMostSlowdown));
-  }
-  if (delay != nullptr) straggler.delay = positive_time(*delay, "stragglers.delay");
-  if (part != nullptr) {
-    if (delay == nullptr) {
-      throw InputError(part->at, "stragglers.part", "says where a delay is, none is given",
-                       "add delay: 5ms; a slowdown is in all parts");
-    }
-    straggler.part = static_cast<StepPart>(to_choice(*part, "stragglers.part", kParts));
-  }
-  const int most = std::ranges::max(scenario.workers);
-  if (straggler.worker >= most) {
-    throw InputError(worker.at, "stragglers.worker",
-                     fmt::format("worker {} never exists", straggler.worker),
-                     fmt::format("with {} workers the last is {}", most, most - 1));
-  }
-  return straggler;
-}
-
 }  // namespace
-
-void read_stragglers(const ConfigNode& list, Scenario& scenario) {
-  for (const ConfigNode& item : to_list(list, "stragglers", kMostPoints)) {
-    const Straggler straggler = read_straggler(item, scenario);
-    if (std::ranges::find(scenario.stragglers, straggler.worker, &Straggler::worker) !=
-        scenario.stragglers.end()) {
-      throw InputError(item.at, "stragglers.worker",
-                       fmt::format("worker {} is given twice", straggler.worker));
-    }
-    scenario.stragglers.push_back(straggler);
-  }
-}
 
 std::vector<StepTime> read_step_times(const ConfigNode& node) {
   constexpr std::int64_t kMostBatch = 1'000'000;

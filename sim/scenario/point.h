@@ -17,9 +17,10 @@ namespace lockstep {
 struct Point {
   int workers = 1;
   Workload workload;
-  std::vector<Slowdown> slowdowns;   ///< by worker
-  std::unique_ptr<Network> network;  ///< where collectives run step by step
-  Basis basis = Basis::measured;     ///< of the profiles
+  std::vector<Slowdown> slowdowns;              ///< by worker
+  std::vector<std::vector<DrawnFactor>> drawn;  ///< that they refer to
+  std::unique_ptr<Network> network;             ///< where collectives run step by step
+  Basis basis = Basis::measured;                ///< of the profiles
 };
 
 /// One worker runs `single`, whatever the strategy. Among many workers a collective over a network

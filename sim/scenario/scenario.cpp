@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <limits>
 
+#include "sim/records/calibration.h"
+#include "sim/scenario/devices.h"
 #include "sim/scenario/fields.h"
 #include "sim/scenario/parts.h"
 #include "sim/workload/fusion.h"
@@ -133,6 +135,20 @@ void read_cycles(Fields& fields, StrategyOptions& options) {
   }
 }
 
+void read_backups(const ConfigNode& node, Scenario& scenario) {
+  constexpr int kLeft = 2;  // an exchange is between two at least
+  scenario.backup_workers =
+      static_cast<int>(to_integer(node, "strategy.backup_workers", 0, kMostWorkers));
+  if (scenario.backup_workers == 0) return;
+  for (const int n : scenario.workers) {
+    if (n == 1 || n - scenario.backup_workers >= kLeft) continue;
+    throw InputError(node.at, "strategy.backup_workers",
+                     fmt::format("{} of {} workers leave {} to wait for", scenario.backup_workers,
+                                 n, std::max(0, n - scenario.backup_workers)),
+                     fmt::format("at least {}", kLeft));
+  }
+}
+
 void read_strategy(Fields& top, Scenario& scenario) {
   StrategyOptions& options = scenario.strategy;
   Fields fields(top.require("strategy", "{kind: ddp}"), "strategy");
@@ -157,6 +173,10 @@ void read_strategy(Fields& top, Scenario& scenario) {
     if (const ConfigNode* on = fields.find("gil")) options.gil = to_switch(*on, "strategy.gil");
   }
   if (strategy_named(options.kind).has_servers) read_servers(fields, options);
+  if (options.kind == "all_reduce") {
+    if (const ConfigNode* node = fields.find("backup_workers")) read_backups(*node, scenario);
+  }
+  if (options.kind == "heterogeneous") read_split(fields, scenario);
   fields.finish();
 }
 
@@ -227,15 +247,31 @@ Scenario to_scenario(ConfigNode root, std::span<const std::string> overrides) {
   if (const ConfigNode* node = fields.find("platform")) {
     scenario.platform = read_platform(*node, scenario.workers);
   }
+  read_devices(fields, scenario);
   if (const ConfigNode* node = fields.find("stragglers")) read_stragglers(*node, scenario);
   read_run_options(fields, scenario);
   fields.finish();
   check_size(scenario, root);
+  check_devices(scenario);
+  if (!scenario.devices.empty()) scenario.platform.devices_per_host = devices_on_host(scenario);
   return scenario;
 }
 
 Scenario read_scenario(const std::string& file, std::span<const std::string> overrides) {
-  return to_scenario(read_yaml(file), overrides);
+  Scenario scenario = to_scenario(read_yaml(file), overrides);
+  read_costs(scenario);
+  return scenario;
+}
+
+void read_costs(Scenario& scenario) {
+  std::map<std::string, std::shared_ptr<const Calibration>> known;
+  for (DeviceClass& devices : scenario.devices) {
+    std::shared_ptr<const Calibration>& costs = known[devices.calibration];
+    if (!costs) {
+      costs = std::make_shared<const Calibration>(read_calibration(devices.calibration));
+    }
+    devices.costs = costs;
+  }
 }
 
 PlatformOptions read_platform(const std::string& file) {
@@ -263,9 +299,19 @@ Location place_of(const Scenario& scenario, std::string key) {
   }
 }
 
+bool applies_to(const Straggler& straggler, int worker) {
+  return straggler.worker == kEveryWorker || straggler.worker == worker;
+}
+
+bool varies(const Straggler& straggler) {
+  return varies(straggler.slowdown_varies) || varies(straggler.delay_varies);
+}
+
 int batch_of(const Scenario& scenario, int workers, int rank) {
   if (scenario.batch_per_worker) return *scenario.batch_per_worker;
   const int total = scenario.total_batch.value_or(0);
+  const std::vector<int>& split = scenario.strategy.split;
+  if (workers > 1 && !split.empty()) return split[static_cast<std::size_t>(rank) % split.size()];
   if (strategy_named(scenario.strategy.kind).one_process) {
     // As torch.chunk has it: shares of one size, the last one gets what is left.
     const int share = (total + workers - 1) / workers;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,19 +12,28 @@
 #include "sim/core/task_graph.h"
 #include "sim/core/time.h"
 #include "sim/core/units.h"
+#include "sim/core/variability.h"
 #include "sim/records/run.h"
 #include "sim/scenario/config_node.h"
 
 namespace lockstep {
 
-/// One worker that is slower than its profile says: `slowdown` in every task, and `delay` once a
-/// step, before a part of it.
+/// A straggler that stands for every worker.
+inline constexpr int kEveryWorker = -1;
+
+/// One worker that is slower than its profile says, or each: `slowdown` in every task, and `delay`
+/// once a step, before a part of it; either times what is drawn for the worker and step.
 struct Straggler {
-  int worker = 0;
+  int worker = 0;  ///< or kEveryWorker
   Factor slowdown = {};
   Time delay = {};
   StepPart part = StepPart::step;
+  Variability slowdown_varies = {}, delay_varies = {};
 };
+
+bool applies_to(const Straggler& straggler, int worker);
+/// Whether its slow-down or its delay is drawn.
+bool varies(const Straggler& straggler);
 
 /// What a step of one worker takes at a batch, loading left out, where that is known and the device
 /// was never calibrated: its profile then tells how the parts of a step relate, and this how long.
@@ -74,6 +84,15 @@ struct DatasetOptions {
   bool drop_last = true;  ///< an epoch leaves out the samples that fill no batch
 };
 
+struct Calibration;
+
+/// Workers of one kind, so many on each host.
+struct DeviceClass {
+  std::string calibration;  ///< path of the file, resolved
+  int count = 1;
+  std::shared_ptr<const Calibration> costs = {};  ///< what the file says, see read_costs
+};
+
 /// A question to the simulator: what design.md calls a scenario, checked.
 struct Scenario {
   std::string name;
@@ -84,8 +103,11 @@ struct Scenario {
   std::optional<int> total_batch;       ///< strong scaling
   std::vector<int> workers;
   StrategyOptions strategy;
+  bool split_measured = false;       ///< heterogeneous: shares are found by the workers' speeds
+  std::vector<DeviceClass> devices;  ///< of each host, ranks in this order; empty: all alike
   PlatformOptions platform;
   std::vector<Straggler> stragglers;
+  int backup_workers = 0;  ///< of all workers, so many that a step does not wait for
   int iterations = 50;
   std::uint64_t seed = 1;
   Sync sync = Sync::step;
@@ -115,9 +137,16 @@ Scenario to_scenario(ConfigNode root, std::span<const std::string> overrides = {
 /// Reads a file that holds a scenario's `platform` alone: where runs were measured, for example.
 PlatformOptions read_platform(const std::string& file);
 
-/// Samples of worker `rank` of `workers`; shares of an uneven batch differ by at most one, the
-/// larger ones first. In data_parallel all are as large as the first but the last, which gets what
-/// is left; where nothing is left for a device, zero.
+/// Reads the calibrations of `devices` (read_scenario has done so). Throws InputError.
+void read_costs(Scenario& scenario);
+
+/// Workers of a host with devices of several kinds; zero where there are none.
+int devices_on_host(const Scenario& scenario);
+
+/// Samples of worker `rank` of `workers`; with a split as that says, alike on all hosts; else
+/// shares of an uneven batch differ by at most one, the larger ones first. In data_parallel all are
+/// as large as the first but the last, which gets what is left; where nothing is left for a device,
+/// zero.
 int batch_of(const Scenario& scenario, int workers, int rank);
 
 /// Steps of an epoch over the data set, which must be there.

@@ -21,6 +21,7 @@ constexpr std::array kStrategies{
              .write = write_data_parallel},
     Strategy{.name = "parameter_server", .has_servers = true, .write = write_parameter_server},
     Strategy{.name = "horovod", .has_cycles = true, .compile = compile_horovod},
+    Strategy{.name = "heterogeneous", .write = write_heterogeneous},
 };
 
 }  // namespace

@@ -38,6 +38,7 @@ void write_single(WorkerProgram& worker, const Workload& workload, Phase phase);
 void write_gather_scatter(WorkerProgram& worker, const Workload& workload, Phase phase);
 void write_all_reduce(WorkerProgram& worker, const Workload& workload, Phase phase);
 void write_ddp(WorkerProgram& worker, const Workload& workload, Phase phase);
+void write_heterogeneous(WorkerProgram& worker, const Workload& workload, Phase phase);
 void write_data_parallel(WorkerProgram& worker, const Workload& workload, Phase phase);
 void write_parameter_server(WorkerProgram& worker, const Workload& workload, Phase phase);
 

@@ -43,7 +43,19 @@ std::int32_t GraphParts::collective(std::size_t i, const Collective& collective)
   return static_cast<std::int32_t>(i);
 }
 
+std::uint16_t GraphParts::delay(const StepDelay& delay) {
+  std::vector<DrawnDelay>& delays = graph_.delays;
+  const auto known = std::ranges::find(delays, delay.stream, &DrawnDelay::stream);
+  const auto index = static_cast<std::size_t>(known - delays.begin());
+  if (known == delays.end()) {
+    delays.push_back(
+        {.time = delay.time, .variability = delay.variability, .stream = delay.stream});
+  }
+  return static_cast<std::uint16_t>(index + 1);
+}
+
 TaskGraph GraphParts::finish(const Workload& workload, std::vector<Program> programs) {
+  graph_.backups = static_cast<std::uint32_t>(workload.backup_workers);
   graph_.programs = std::move(programs);
   graph_.program_of_worker = workload.profile_of_worker;
   return std::move(graph_);
@@ -53,12 +65,14 @@ WorkerProgram::WorkerProgram(const Workload& workload, std::uint32_t profile, Gr
     : workload_(workload),
       profile_(workload.profiles.at(profile)),
       root_(workload.root_profile == profile),
-      delay_(workload.delays.empty() ? StepDelay{} : workload.delays.at(profile)),
+      unlike_(workload.unlike.empty() ? nullptr : &workload.unlike.at(profile)),
+      cpu_(unlike_ != nullptr ? unlike_->cpu : workload.cpu),
+      delays_(workload.delays.empty() ? std::vector<StepDelay>{} : workload.delays.at(profile)),
       parts_(parts) {}
 
 std::optional<WorkerProgram::Id> WorkerProgram::issue(const std::string& name, Time host,
                                                       int launches) {
-  if (workload_.cpu || workload_.graph) return std::nullopt;
+  if (cpu_ || workload_.graph) return std::nullopt;
   Task task;
   task.kind = TaskKind::issue;
   task.lane = Lane::host;
@@ -99,7 +113,7 @@ WorkerProgram::Id WorkerProgram::work(TaskKind kind, const std::string& name, co
 }
 
 void WorkerProgram::call(Time host, Time device) {
-  if (!workload_.cpu && !workload_.graph) pending_host_ += host;
+  if (!cpu_ && !workload_.graph) pending_host_ += host;
   pending_device_ += device;
   row_.reset();
 }
@@ -114,7 +128,7 @@ WorkerProgram::Id WorkerProgram::collective(const std::string& name, CollectiveK
                                             Bytes bytes) {
   const CollectiveCost cost = workload_.collective(kind, bytes);
   // On a CPU the call hands the work to the communication thread, in the computing thread's time.
-  if (workload_.cpu && cost.host > Time{}) {
+  if (cpu_ && unlike_ == nullptr && cost.host > Time{}) {
     on_device(TaskKind::issue, Lane::compute, name, cost.host, "");
   }
   const Id after = last_in_compute();
@@ -176,11 +190,27 @@ void WorkerProgram::join() {
 
 /// The program sleeps: on cores that is where it computes.
 void WorkerProgram::begin_part(StepPart part) {
-  if (delay_.part != part || delay_.time <= Time{}) return;
-  if (workload_.cpu || workload_.graph) {
-    on_device(TaskKind::mark, Lane::compute, "delay", delay_.time, "");
+  for (const StepDelay& delay : delays_) {
+    if (delay.part == part && delay.time > Time{}) wait(delay);
+  }
+}
+
+void WorkerProgram::wait(const StepDelay& delay) {
+  const bool on_compute = cpu_ || workload_.graph;
+  if (!delay.drawn && on_compute) {
+    on_device(TaskKind::mark, Lane::compute, "delay", delay.time, "");
+  } else if (!delay.drawn) {
+    pending_host_ += delay.time;
   } else {
-    pending_host_ += delay_.time;
+    Task task;
+    task.lane = on_compute ? Lane::compute : Lane::host;
+    task.name = parts_.name("delay");
+    task.drawn = parts_.delay(delay);
+    const Id id = builder_.add(task);
+    if (!on_compute) return;  // the host's own order is enough
+    for (const Id before : before_next_) builder_.edge(before, id);
+    before_next_.clear();
+    last_work_ = id;
   }
 }
 
@@ -189,14 +219,14 @@ void WorkerProgram::load_input() {
   const bool alone = workload_.loaders == 0;
   const Time load = Time::picoseconds(
       multiply_divide(profile_.input_load.ps(), 1, std::max(1, workload_.loaders)));
-  if (alone && (workload_.cpu || workload_.graph)) {
+  if (alone && (cpu_ || workload_.graph)) {
     on_device(TaskKind::input, Lane::compute, "load batch", load, "");
   } else if (alone) {
     before_next_.push_back(*issue("load batch", load, 0));
   } else {
     before_next_.push_back(on_device(TaskKind::input, Lane::loader, "load batch", load, ""));
   }
-  if (profile_.input_copy == Time{} && (alone || workload_.cpu)) return;
+  if (profile_.input_copy == Time{} && (alone || cpu_)) return;
   const Id copied = on_device(TaskKind::input, Lane::copy, "copy batch", profile_.input_copy, "");
   before_next_.push_back(copied);
 }
@@ -206,7 +236,7 @@ void WorkerProgram::begin_step() {
   begin_part(StepPart::input);
   if (workload_.input) load_input();
   const Cost& overhead = profile_.step_overhead;
-  if (!workload_.cpu && workload_.graph) {
+  if (!cpu_ && workload_.graph) {
     Task launch;
     launch.kind = TaskKind::issue;
     launch.lane = Lane::host;
@@ -251,7 +281,7 @@ void WorkerProgram::broadcast_buffers() {
 Program WorkerProgram::end_step() {
   // Calls after the last launch.
   if (pending_host_ > Time{}) issue("calls", {}, 0);
-  if (!workload_.cpu && workload_.sync == Sync::step) {
+  if (!cpu_ && workload_.sync == Sync::step) {
     Task wait;
     wait.lane = Lane::host;
     wait.name = parts_.name("synchronise");

@@ -19,6 +19,8 @@ class GraphParts {
   std::uint16_t interference_of(const std::string& layer_kind) const;
   /// The i-th collective of every program; the first program to ask adds it.
   std::int32_t collective(std::size_t i, const Collective& collective);
+  /// A delay by its stream; the first program to ask adds it. Returns what Task::drawn is.
+  std::uint16_t delay(const StepDelay& delay);
   /// Moves everything into a graph over `programs`.
   TaskGraph finish(const Workload& workload, std::vector<Program> programs);
 
@@ -86,6 +88,8 @@ class WorkerProgram {
 
   const Profile& profile() const { return profile_; }
   bool is_root() const { return root_; }
+  /// Null where all workers are of one kind.
+  const UnlikeWorker* unlike() const { return unlike_; }
 
  private:
   void backward_of(const Layer& layer);
@@ -94,11 +98,14 @@ class WorkerProgram {
                const std::string& layer_kind);
   Id last_in_compute();
   void load_input();
+  void wait(const StepDelay& delay);
 
   const Workload& workload_;
   const Profile& profile_;
   const bool root_;
-  const StepDelay delay_;
+  const UnlikeWorker* unlike_;
+  const bool cpu_;  ///< computes on the host's cores
+  const std::vector<StepDelay> delays_;
   GraphParts& parts_;
   ProgramBuilder builder_;
   std::vector<Id> before_next_;  ///< what the next work on the device waits for

@@ -23,10 +23,21 @@ struct CollectiveCost {
   Time between = {};
 };
 
-/// A worker stops for a while, once a step, before a part of it.
+/// A worker stops for a while, once a step, before a part of it: for `time`, or as drawn.
 struct StepDelay {
   StepPart part = StepPart::step;
   Time time;
+  bool drawn = false;  ///< `time` as in DrawnDelay; slow-downs do not stretch it
+  Variability variability = {};
+  std::uint32_t stream = 0;
+  bool operator==(const StepDelay&) const = default;
+};
+
+/// How a worker among unlike ones takes part in combining all gradients at once.
+struct UnlikeWorker {
+  bool cpu = false;   ///< computes on cores
+  bool adds = false;  ///< the sum is made where it is
+  Cost to_sum = {}, sum = {}, from_sum = {};
 };
 
 /// All that a strategy needs to compile one iteration. Workers whose costs are the same share a
@@ -34,9 +45,11 @@ struct StepDelay {
 struct Workload {
   std::vector<Profile> profiles;                 ///< at the batch and on the device they stand for
   std::vector<std::uint32_t> profile_of_worker;  ///< size = workers in the graph
-  std::vector<StepDelay> delays;                 ///< by profile; empty: none
+  std::vector<std::vector<StepDelay>> delays;    ///< by profile; empty: none
   std::optional<std::uint32_t> root_profile;     ///< of rank 0 alone, where the strategy has a root
   StrategyOptions strategy;
+  int backup_workers = 0;            ///< that no step waits for
+  std::vector<UnlikeWorker> unlike;  ///< by profile; empty: all workers are of one kind
   Sync sync = Sync::step;
   bool cpu = false;    ///< workers compute on the host's cores: no host lane
   bool graph = false;  ///< the step is launched as a whole

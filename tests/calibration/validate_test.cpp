@@ -266,3 +266,34 @@ TEST_CASE("over a network only the computing is taken back to the calibration's 
   CHECK(validation.groups.at(0).name == "hosts");
   CHECK(validation.groups.at(0).points.at(0).error == Approx(0).margin(1e-6));
 }
+
+TEST_CASE("the share of steps in the predicted band is taken at equal speed") {
+  // Worker 1 stops for 0 or 100 us, listed by turns, before forward: steps of 350 and 450 us, so
+  // p10 = 350 and p90 = 450.
+  Run run = run_of(2, {400, 800});
+  run.stragglers = {
+      {.rank = 1,
+       .factor = 1,
+       .delay = us(100),
+       .part = StepPart::forward,
+       .delay_varies = {.kind = Variability::Kind::samples, .listed = true, .values = {0, 1}}}};
+  CHECK_FALSE(validate(cpu_calibration(), {run}).groups.at(0).points.at(0).in_band);
+  // 350, 400 and 450 us are inside, 349 and 451 are not; twice as slow, 700 and 900 are, too.
+  run.repeats[0].samples = {us(349), us(350), us(400), us(450), us(451)};
+  run.repeats[1].samples = {us(699), us(700), us(900)};
+  run.repeats[1].speed_index = {us(200), us(200)};
+  const Validation validation = validate(cpu_calibration(), {run});
+  const ValidationPoint& point = validation.groups.at(0).points.at(0);
+  REQUIRE(point.in_band);
+  CHECK(*point.in_band == Approx(5.0 / 8));
+  CHECK(in_band(validation.groups.at(0)) == point.in_band);
+  CHECK_THAT(to_table(validation), Contains("62 % of steps in the predicted p10 to p90"));
+}
+
+TEST_CASE("stragglers of one rank add up") {
+  // 350 us, twice 300 us of compute and 50 us later: 700.
+  Run run = run_of(2, {700});
+  run.stragglers = {{.rank = 1, .factor = 2, .delay = {}, .part = StepPart::step},
+                    {.rank = 0, .factor = 1, .delay = us(50), .part = StepPart::step, .all = true}};
+  CHECK(validate(cpu_calibration(), {run}).groups.at(0).points.at(0).predicted == us(700));
+}

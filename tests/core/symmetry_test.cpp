@@ -54,6 +54,26 @@ TEST_CASE("workers with noise of their own are not alike") {
   require_equal(graph, options, 4);
 }
 
+TEST_CASE("what is drawn alike for all tells nobody apart, what each draws does") {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    TaskGraph graph = random_graph(seed, {.rates = true}).graph;
+    graph.program_of_worker.assign(6, 0);
+    EngineOptions options;
+    options.iterations = 6;
+    options.drawn = {
+        {{.variability = {.kind = Variability::Kind::periodic, .every = 2, .high = 3}}}};
+    options.slowdowns.assign(6, {.drawn = 1});
+    require_equal(graph, options, 1);
+    options.slowdowns[2].drawn = 0;
+    require_equal(graph, options, 2);
+    options.drawn[0][0].variability.aligned = false;
+    require_equal(graph, options, 6);
+    options.drawn[0][0].variability = {.kind = Variability::Kind::log_normal, .sigma = 0.2};
+    require_equal(graph, options, 6);
+  }
+}
+
 TEST_CASE("a ring step by step is reduced where ranks, chunks and hops are alike") {
   TaskGraph graph = random_graph(2).graph;
   graph.program_of_worker.assign(6, 0);

@@ -194,6 +194,22 @@ class RandomRecords {
 
   BucketTimes bucket() { return {bytes(), time(), time(), time()}; }
 
+  Variability variability() {
+    Variability out;
+    out.kind = static_cast<Variability::Kind>(count(0, 4));
+    out.sigma = real();
+    out.shape = 1.5 + real();
+    out.every = count(1, 9);
+    out.period = time();
+    out.high = real();
+    out.low = real();
+    out.aligned = coin();
+    out.listed = coin();
+    out.values = {1, 1 + real()};
+    out.least = real();
+    return varies(out) ? out : Variability{};
+  }
+
   Run run() {
     Run out;
     out.id = text();
@@ -215,7 +231,9 @@ class RandomRecords {
     out.slow_links =
         list<SlowLink>([&] { return SlowLink{count(0, 9), {count(0, 2'000'000'000)}}; });
     out.stragglers = list<InjectedStraggler>([&] {
-      return InjectedStraggler{count(0, 7), 1 + real(), time(), static_cast<StepPart>(count(0, 3))};
+      return InjectedStraggler{
+          count(0, 7), 1 + real(),    time(),       static_cast<StepPart>(count(0, 3)),
+          coin(),      variability(), variability()};
     });
     out.dataset = text();
     out.dataset_samples = count(0, 60000);
@@ -301,6 +319,7 @@ class RandomRecords {
     point.host_bound = coin();
     point.stable = coin();
     point.basis = basis();
+    if (coin()) point.in_band = real();
     return point;
   }
 

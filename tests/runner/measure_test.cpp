@@ -61,6 +61,12 @@ TEST_CASE("Bad flags are one line and exit code 2") {
         {"--collectives", "--workers", "1"},
         {"--straggler", "rank=2,factor=2", "--workers", "2"},
         {"--straggler", "rank=1"},
+        {"--straggler", "{worker: 0, slowdown: {kind: pareto, shape: 1}}"},
+        {"--split", "6,2"},
+        {"--split", "6,0", "--strategies", "heterogeneous"},
+        {"--split", "6,3", "--batch", "4", "--strategies", "heterogeneous"},
+        {"--split", "4,2,2", "--batch", "4", "--strategies", "heterogeneous"},
+        {"--strategies", "heterogeneous", "--device", "cuda"},
         {"--link", "fast"},
         {"--link-latency", "20us"},
         {"--link", "1Gbit/s", "--link-latency", "20"},
@@ -122,6 +128,43 @@ TEST_CASE("Two workers measure, train alike, and leave records") {
     CHECK(rank.buckets[0].ready <= rank.buckets[0].launch);
     CHECK(rank.buckets[0].launch < rank.buckets[0].done);
   }
+}
+
+TEST_CASE("Workers with unequal shares train as one device does on all of them") {
+  const TemporaryFolder folder;
+  std::vector<std::string> arguments = small_measurement(folder, "2", "single,heterogeneous");
+  arguments.insert(arguments.end(), {"--split", "6,2"});
+  Process process(folder, arguments);
+  INFO(process.errors());
+  REQUIRE(process.exit_code() == 0);
+  const std::vector<Run> runs = read_runs(folder.file("out/runs.json"));
+  REQUIRE(runs.size() == 2);
+  const Run& run = runs[1];
+  CHECK(run.strategy.kind == "heterogeneous");
+  CHECK(run.strategy.split == std::vector<int>{6, 2});
+  CHECK(run.batch_per_worker == 4);
+  REQUIRE(run.parity);
+  CHECK(run.parity->relative_l2 <= 1e-4);
+  REQUIRE(run.ranks.size() == 2);
+  REQUIRE(run.ranks[0].buckets.size() == 1);
+  CHECK(run.ranks[0].buckets[0].bytes == Bytes{114'186 * 4});
+}
+
+TEST_CASE("A slow worker gets fewer samples where shares are measured") {
+  const TemporaryFolder folder;
+  std::vector<std::string> arguments = small_measurement(folder, "2", "heterogeneous");
+  arguments[3] = "16";
+  arguments.insert(arguments.end(), {"--split", "measured", "--straggler", "rank=1,factor=4"});
+  Process process(folder, arguments);
+  INFO(process.errors());
+  REQUIRE(process.exit_code() == 0);
+  CHECK_THAT(process.errors(), Contains("split, round 1: 16 + 16 samples"));
+  const std::vector<Run> runs = read_runs(folder.file("out/runs.json"));
+  REQUIRE(runs.size() == 1);
+  const std::vector<int>& split = runs[0].strategy.split;
+  REQUIRE(split.size() == 2);
+  CHECK(split[0] + split[1] == 32);
+  CHECK(split[0] > split[1]);
 }
 
 TEST_CASE("A network with tied weights and dropout is measured in bf16, and checked without both") {

@@ -172,4 +172,70 @@ TEST_CASE("A slow worker takes by its factor longer, a late one by its delay") {
   CHECK(host_now() - replaying >= 6'900'000);
 }
 
+TEST_CASE("A straggler that varies is written as in a scenario") {
+  const InjectedStraggler late = parse_straggler(
+      "{worker: all, delay: {kind: log_normal, median: 5ms, sigma: 0.5}, part: backward}");
+  CHECK(late.all);
+  CHECK(late.delay == Time::milliseconds(5));
+  CHECK(late.part == StepPart::backward);
+  CHECK(late.delay_varies == Variability{.kind = Variability::Kind::log_normal, .sigma = 0.5});
+  // Nobody is made faster than he is: 2 x draw is one at least.
+  const InjectedStraggler slow =
+      parse_straggler("{worker: 1, slowdown: {kind: log_normal, median: 2, sigma: 3}}");
+  CHECK(slow.rank == 1);
+  CHECK(slow.factor == 2);
+  CHECK(slow.factor_varies.least == 0.5);
+  CHECK_NOTHROW(check_stragglers({late}, 1));
+  for (const char* text :
+       {"{worker: 1}", "{worker: 1, slowdown: 0.5}",
+        "{worker: 1, slowdown: {kind: pareto, shape: 1}}",
+        "{worker: 1, delay: {kind: log_normal, median: 5ms, sigma: -1}}", "{worker: 1",
+        "{worker: 1, delay: {kind: periodic, duration: 5ms, every: 0}}"}) {
+    INFO(text);
+    CHECK_THROWS_AS(parse_straggler(text), InputError);
+  }
+}
+
+TEST_CASE("A worker is slowed by what the simulator would draw") {
+  const std::vector<InjectedStraggler> all{
+      parse_straggler("{worker: 0, slowdown: 1.5}"),
+      parse_straggler("{worker: all, slowdown: {kind: pareto, shape: 2}}")};
+  constexpr std::uint64_t kSeed = 11;
+  Slowness slow(all, 3, 0, kSeed);
+  REQUIRE(slow.any());
+  for (std::uint32_t step = 1; step <= 5; ++step) {
+    slow.next_step();
+    CHECK(slow.factor() == draw(all[1].factor_varies, {kSeed, 3, step, kDrawStream - 1}).value());
+  }
+  Slowness both(all, 0, 0, kSeed);
+  both.next_step();
+  CHECK(both.factor() ==
+        Approx(1.5 * draw(all[1].factor_varies, {kSeed, 0, 1, kDrawStream - 1}).value()));
+}
+
+TEST_CASE("A worker pauses every other step, or by the clock") {
+  const auto waited = [](Slowness& slowness) {
+    slowness.next_step();
+    const Moment begin = host_now();
+    slowness.delay(StepPart::step);
+    return host_now() - begin;
+  };
+  constexpr Moment kPause = 27'000'000;  // 30 ms, less what an earlier wait was too long
+  Slowness steps(
+      {parse_straggler("{worker: 0, delay: {kind: periodic, duration: 30ms, every: 2}}")}, 0, 0);
+  // Step 1 is the second of two.
+  for (int i = 0; i < 3; ++i) {
+    CHECK(waited(steps) >= kPause);
+    CHECK(waited(steps) < kPause);
+  }
+  Slowness clock(
+      {parse_straggler("{worker: 0, delay: {kind: periodic, duration: 30ms, period: 200ms}}")}, 0,
+      0);
+  const Moment begin = host_now();
+  CHECK(waited(clock) < kPause);
+  wait_until(begin + 250'000'000, 0);
+  CHECK(waited(clock) >= kPause);  // due at 200 ms
+  CHECK(waited(clock) < kPause);
+}
+
 }  // namespace lockstep::runner

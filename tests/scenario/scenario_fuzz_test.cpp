@@ -23,7 +23,8 @@ platform:
 stragglers:
   - {worker: 3, slowdown: 1.25, delay: 5ms, part: forward}
   - worker: 1
-    slowdown: 2
+    slowdown: {kind: log_normal, sigma: 0.2, median: 2, least: 1}
+  - {worker: all, delay: {kind: periodic, duration: 5ms, every: 3, aligned: false}}
 iterations: 20
 seed: 7
 sync: none
