@@ -140,6 +140,29 @@ TEST_CASE("Workers listen only where the user said, and what is measured before 
   CHECK(read_runs(alone.file("out/runs.json")).size() == 1);
 }
 
+TEST_CASE("Beside Horovod's threads, too, the one that was killed or hangs is named") {
+  const TemporaryFolder of_killed, of_hanging;
+  const auto words = [](const TemporaryFolder& folder) {
+    Words all = testing::replay(folder, {"--workers", "2", "--steps", "1000", "--silence", "8"});
+    std::ranges::replace(all, "ddp", "horovod");
+    return all;
+  };
+  const auto measures = [](const TemporaryFolder& folder) {
+    const std::string visit = visit_file(folder.file("out"));
+    return fs::exists(visit) && !read_visit(visit).done.empty();
+  };
+  MeasureProcess killed(of_killed, words(of_killed));
+  MeasureProcess hangs(of_hanging, words(of_hanging));
+  wait_for("pieces", [&] { return measures(of_killed) && measures(of_hanging); });
+  kill(testing::wait_for_worker(killed.pid(), 1), SIGKILL);
+  kill(testing::wait_for_worker(hangs.pid(), 1), SIGSTOP);
+  CHECK(killed.exit_code() == 3);
+  CHECK_THAT(killed.errors(), Contains("rank 1 was killed by signal 9"));
+  CHECK(hangs.exit_code() == 3);
+  CHECK_THAT(hangs.errors(), Contains("rank 1 has not moved for 8 s"));
+  CHECK(read_runs(of_killed.file("out/runs.json")).size() == 1);
+}
+
 TEST_CASE("A port that is taken is said in one line") {
   const TemporaryFolder folder;
   int port = 0;

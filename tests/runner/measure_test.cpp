@@ -167,6 +167,38 @@ TEST_CASE("A slow worker gets fewer samples where shares are measured") {
   CHECK(split[0] > split[1]);
 }
 
+TEST_CASE("Options of strategies are measured, and their records carry them") {
+  const TemporaryFolder folder;
+  std::vector<std::string> words = small_measurement(folder, "3", "ddp,horovod");
+  for (const char* word :
+       {"--accumulate", "2", "--no-sync", "--find-unused-parameters", "--compression", "bf16",
+        "--cycle-time", "3ms", "--fusion-threshold", "0B"}) {
+    words.emplace_back(word);
+  }
+  Process process(folder, words);
+  INFO(process.errors());
+  REQUIRE(process.exit_code() == 0);
+  const std::vector<Run> runs = read_runs(folder.file("out/runs.json"));
+  REQUIRE(runs.size() == 2);
+  const Run& ddp = runs[runs[0].strategy.kind == "ddp" ? 0 : 1];
+  CHECK(ddp.id == "small_cnn-b4-ddp-accumulate2-nosync-unused-bf16gradients-n2");
+  CHECK(ddp.strategy.accumulate == 2);
+  CHECK(ddp.strategy.no_sync);
+  CHECK(ddp.strategy.find_unused_parameters);
+  CHECK(ddp.strategy.compression == Compression::bf16);
+  for (const RunRank& rank : ddp.ranks) {
+    // Of two passes one reduces, in half the bytes.
+    REQUIRE(rank.buckets.size() == 1);
+    CHECK(rank.buckets[0].bytes == Bytes{114'186 * 2});
+  }
+  const Run& horovod = runs[runs[0].strategy.kind == "ddp" ? 1 : 0];
+  CHECK(horovod.id == "small_cnn-b4-horovod-cycle3000us-fusion0-n2");
+  CHECK(horovod.strategy.cycle_time == Time::milliseconds(3));
+  CHECK(horovod.strategy.fusion_threshold == Bytes{});
+  CHECK(horovod.strategy.accumulate == 1);
+  for (const RunRank& rank : horovod.ranks) CHECK(rank.buckets.size() == 14);
+}
+
 TEST_CASE("A network with tied weights and dropout is measured in bf16, and checked without both") {
   const TemporaryFolder folder;
   Process process(folder, {"--model",
