@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "calibration/check.h"
+#include "calibration/compare_servers.h"
 #include "calibration/validation_table.h"
 #include "tests/catch.h"
 
@@ -144,6 +145,26 @@ TEST_CASE("on GPUs strategies without buckets are a group of their own") {
   CHECK(validation.groups[0].name == "data_parallel");
   CHECK(validation.groups[1].name == "graph");
   CHECK(validation.groups[2].name == "other_strategies");
+}
+
+TEST_CASE("servers are a group of their own, and what they saw is compared") {
+  Calibration calibration = cpu_calibration();
+  calibration.collectives[1].topology = kOneHost;  // a broadcast of two stands for a message
+  Run run = run_of(2, {400});
+  run.strategy.kind = "parameter_server";
+  run.strategy.staleness = std::nullopt;
+  run.servers =
+      ServerStatistics{.throughput = 80'000, .staleness = {{0, 1}, {1, 3}}, .traffic = {}};
+  const Validation validation = validate(calibration, {run});
+  REQUIRE(validation.groups.size() == 1);
+  CHECK(validation.groups[0].name == "parameter_server");
+  // Alone on the link and at the server, whose work takes no time here: 300 us, and a message of 50
+  // each way.
+  CHECK(validation.groups[0].points[0].predicted.us() == Approx(400).epsilon(1e-4));
+  const std::string seen = compare_servers(calibration, run);
+  CHECK_THAT(seen, Contains("80000.0") && Contains("1.00 |     0.75"));
+  CHECK_THAT(seen, Contains("updates 1 behind   100.0 % |   75.0 %"));
+  CHECK(compare_servers(calibration, run_of(2, {400})).empty());
 }
 
 TEST_CASE("a run that failed is not compared") {
