@@ -142,6 +142,13 @@ class ServerPointMaker {
                                    workers_, servers_),
                        fmt::format("at most {}", kMostWays));
     }
+    const auto more_than_slow = [](const Straggler& straggler) {
+      return varies(straggler) || straggler.delay > Time{};
+    };
+    if (std::ranges::any_of(scenario_.stragglers, more_than_slow)) {
+      throw InputError({}, "stragglers", "delays and drawn factors are not simulated with servers",
+                       "a constant slowdown");
+    }
     if (network_ && network_->measured) {
       throw InputError({}, "platform.network",
                        "messages between hosts were not measured, only collectives",

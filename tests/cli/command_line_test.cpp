@@ -15,9 +15,8 @@ TEST_CASE("version and help") {
   const Finished version = lockstep_command("--version");
   CHECK(version.exit_code == 0);
   CHECK_THAT(version.out, StartsWith("lockstep "));
-  for (const char* command :
-       {"", "simulate", "calibrate", "validate", "published", "threads", "compare", "plot",
-        "collective"}) {
+  for (const char* command : {"", "simulate", "calibrate", "validate", "published", "threads",
+                              "compare", "plot", "collective"}) {
     INFO(command);
     const Finished help = lockstep_command(std::string(command) + " --help");
     CHECK(help.exit_code == 0);

@@ -193,8 +193,8 @@ TEST_CASE("messages slow while ranks compute") {
   // Two steps of 2 MB at what a rank handles, 2 ms each. In the first ms at half the rate: 0.5
   // MB; 1.5 ms for the rest, then 2 ms: 4.5 ms.
   CHECK(run_on(network, graph) == Time::nanoseconds(4'500'000));
-  // A slower link takes 2.5 ns a byte, and is fed late by what the ranks take longer, 1 ns a byte: in
-  // the first ms 2/7 of a MB; 30/7 ms for the rest, then 5 ms: 10 2/7 ms.
+  // A slower link takes 2.5 ns a byte, and is fed late by what the ranks take longer, 1 ns a byte:
+  // in the first ms 2/7 of a MB; 30/7 ms for the rest, then 5 ms: 10 2/7 ms.
   const Network slow(plain_network(
       {.workers = 2, .device_bandwidth = {90'000'000'000}, .host_bandwidth = {400'000'000}}));
   CHECK(run_on(slow, graph).seconds() == Approx(0.072 / 7).epsilon(1e-6));
