@@ -25,9 +25,9 @@
 namespace lockstep::runner {
 namespace {
 
-using testing::MeasureProcess;
-using testing::TemporaryFolder;
-using testing::wait_for;
+using lockstep::testing::MeasureProcess;
+using lockstep::testing::TemporaryFolder;
+using lockstep::testing::wait_for;
 
 StrategyOptions with_servers(int servers, std::optional<std::int64_t> staleness) {
   StrategyOptions options;
@@ -40,7 +40,7 @@ StrategyOptions with_servers(int servers, std::optional<std::int64_t> staleness)
 /// Runs `body` on every worker, beside servers; what any of them throws comes out.
 void beside_servers(int workers, int servers,
                     const std::function<void(Communicator&, Device&, PointToPoint&)>& body) {
-  const auto store = std::make_shared<testing::SharedStore>();
+  const auto store = std::make_shared<runner::testing::SharedStore>();
   const int all = workers + servers;
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(all));
   {
@@ -190,8 +190,9 @@ TEST_CASE("More servers than parameters are refused, and servers need workers") 
   Model model = make_model("small_cnn", device->torch(), 1);
   CHECK_THROWS_AS(make_strategy({.kind = "parameter_server"}, model, nullptr, *device), RunError);
   const TemporaryFolder folder;
-  MeasureProcess process(folder, testing::replay(folder, {"--steps", "1", "--strategies",
-                                                          "parameter_server", "--servers", "2"}));
+  MeasureProcess process(
+      folder, lockstep::testing::replay(
+                  folder, {"--steps", "1", "--strategies", "parameter_server", "--servers", "2"}));
   CHECK(process.exit_code() == 2);
   INFO(process.errors());
   CHECK(process.one_error_line());
@@ -206,9 +207,9 @@ TEST_CASE("Flags of servers") {
   const auto free =
       parse({"--strategies", "ddp,parameter_server", "--servers", "2", "--staleness", "none"});
   CHECK(servers_beside(free) == 2);
-  CHECK_FALSE(free.served.staleness);
+  CHECK_FALSE(free.of_strategies.staleness);
   CHECK(servers_beside(parse({})) == 0);
-  CHECK(parse({"--strategies", "parameter_server"}).served.staleness == 0);
+  CHECK(parse({"--strategies", "parameter_server"}).of_strategies.staleness == 0);
   for (const std::vector<const char*>& wrong : std::vector<std::vector<const char*>>{
            {"--strategies", "parameter_server", "--servers", "0"},
            {"--strategies", "parameter_server", "--staleness", "-1"},
@@ -225,8 +226,8 @@ TEST_CASE("Flags of servers") {
 namespace {
 
 std::vector<std::string> replayed(const TemporaryFolder& folder) {
-  return testing::replay(folder, {"--steps", "1000", "--strategies", "parameter_server",
-                                  "--staleness", "none", "--silence", "8"});
+  return lockstep::testing::replay(folder, {"--steps", "1000", "--strategies", "parameter_server",
+                                            "--staleness", "none", "--silence", "8"});
 }
 
 bool measures(const TemporaryFolder& folder) {
@@ -251,10 +252,10 @@ TEST_CASE("A server or worker that dies or hangs is named, and all end") {
     return measures(of_server) && measures(of_worker) && measures(of_hung) &&
            measures(of_hung_worker);
   });
-  kill(testing::wait_for_worker(server.pid(), 2), SIGKILL);
-  kill(testing::wait_for_worker(worker.pid(), 1), SIGKILL);
-  kill(testing::wait_for_worker(hung.pid(), 2), SIGSTOP);
-  kill(testing::wait_for_worker(hung_worker.pid(), 0), SIGSTOP);
+  kill(lockstep::testing::wait_for_worker(server.pid(), 2), SIGKILL);
+  kill(lockstep::testing::wait_for_worker(worker.pid(), 1), SIGKILL);
+  kill(lockstep::testing::wait_for_worker(hung.pid(), 2), SIGSTOP);
+  kill(lockstep::testing::wait_for_worker(hung_worker.pid(), 0), SIGSTOP);
   check_named(server, "rank 2 was killed by signal 9");
   check_named(worker, "rank 1 was killed by signal 9");
   check_named(hung, "rank 2 has not moved for 8 s (it is stopped)");
@@ -277,7 +278,7 @@ TEST_CASE("Without a launcher of ours a dead server is named by every worker") {
   const std::vector<std::string> words = replayed(folder);
   std::vector<std::unique_ptr<MeasureProcess>> ranks;
   for (int rank = 0; rank < 3; ++rank) {
-    const testing::Variables variables{
+    const lockstep::testing::Variables variables{
         {"RANK", std::to_string(rank)},       {"WORLD_SIZE", "3"},
         {"LOCAL_RANK", std::to_string(rank)}, {"LOCAL_WORLD_SIZE", "3"},
         {"MASTER_ADDR", "127.0.0.1"},         {"MASTER_PORT", std::to_string(port)},
