@@ -33,7 +33,8 @@ Time own_step(Worker& worker, const std::string& model, int samples) {
       .seed = options.seed,
       .stragglers = options.stragglers,
       .draws = options.seed,
-      .spin = worker.spin()};
+      .spin = worker.spin(),
+      .own_core = worker.own_core()};
   Bench bench(bench_options, worker.communicator.get(), *worker.device);
   for (int i = 0; i < kWarmups; ++i) bench.timed_step();
   worker.barrier();

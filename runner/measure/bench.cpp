@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "runner/measure/clock.h"
 #include "runner/models/zoo.h"
 #include "runner/strategies/gradient_hooks.h"
@@ -34,6 +36,13 @@ std::vector<BucketTimes> since(Moment begin, const std::vector<BucketMoments>& m
   return times;
 }
 
+/// A slow worker computes all the time: one that sleeps would give its core away, or let it doze,
+/// and come back slower than it is meant to be. Where workers share cores it must sleep, and where
+/// nobody computes there is nothing to keep awake.
+Moment how_it_waits(const BenchOptions& options) {
+  return options.own_core && !options.replay ? std::numeric_limits<Moment>::max() : options.spin;
+}
+
 }  // namespace
 
 Bench::Bench(const BenchOptions& options, Communicator* communicator, Device& device)
@@ -43,7 +52,7 @@ Bench::Bench(const BenchOptions& options, Communicator* communicator, Device& de
                             : make_model(options.model, device.torch(), options.seed)),
       strategy_(make_strategy(options.strategy, model_, communicator, device, options.servers)),
       slowness_(options.stragglers, communicator != nullptr ? communicator->rank() : 0,
-                options.spin, options.draws) {
+                how_it_waits(options), options.draws) {
   Slowness* slowness = slowness_.any() ? &slowness_ : nullptr;
   if (options.replay) {
     replay_.emplace(*options_.replay, model_, *strategy_, slowness, options.spin);

@@ -34,6 +34,7 @@ struct BenchOptions {
   std::optional<Profile> replay{};  ///< waits for it instead of computing
   PointToPoint* servers = nullptr;  ///< all processes, where the strategy has servers
   Moment spin = 0;                  ///< of waits, see wait_until
+  bool own_core = false;            ///< that no other worker wants
 };
 
 /// A network with a strategy at one batch on one worker, ready to train, or to be replayed.

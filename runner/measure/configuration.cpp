@@ -99,7 +99,8 @@ std::unique_ptr<Bench> Measuring::make_bench(const StrategyOptions& strategy) co
                      .seed = options.seed,
                      .replay = shared ? configuration_.replay : configuration_.replay_alone,
                      .servers = shared ? worker_.servers.get() : nullptr,
-                     .spin = worker_.spin()};
+                     .spin = worker_.spin(),
+                     .own_core = worker_.own_core()};
   if (shared) bench.stragglers = options.stragglers;  // a profile is that of a sound worker
   if (!strategy.split.empty()) {
     bench.batch = strategy.split[static_cast<std::size_t>(worker_.rank())];

@@ -115,6 +115,10 @@ Moment Worker::spin() const {
   return spin_time(processes, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+bool Worker::own_core() const {
+  return size() <= static_cast<int>(std::thread::hardware_concurrency());
+}
+
 Speed Worker::speed() {
   barrier();
   progress.beat();

@@ -35,6 +35,7 @@ class Worker {
   bool replays() const { return options.compute == Compute::replay; }
   bool emulated() const { return emulated_; }  ///< several hosts that are one machine
   Moment spin() const;                         ///< of waits, see wait_until
+  bool own_core() const;                       ///< workers are no more than cores
   void barrier();
   /// In a replay, where nothing is computed, always that of the calibration.
   Speed speed();

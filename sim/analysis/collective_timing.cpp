@@ -1,7 +1,11 @@
 #include "sim/analysis/collective_timing.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "sim/collectives/costs.h"
 #include "sim/core/engine.h"
@@ -33,6 +37,24 @@ void refuse_long(const Schedule& schedule, const CollectivePlatform& platform) {
                    "more bandwidth or fewer bytes");
 }
 
+/// The network looks for a way between each pair that exchanges messages, through all its nodes: 50
+/// million take some 4 seconds.
+void refuse_slow(const Schedule& schedule) {
+  constexpr std::uint64_t kMost = 50'000'000;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  for (const ScheduledMessage& message : schedule.messages) {
+    pairs.emplace_back(message.from, message.to);
+  }
+  std::ranges::sort(pairs);
+  const auto repeated = std::ranges::unique(pairs);
+  const std::uint64_t ways = pairs.size() - repeated.size();
+  if (ways * schedule.ranks <= kMost) return;
+  throw InputError({}, "ranks",
+                   fmt::format("{} of them, with {} ways between them, take too long to be timed",
+                               schedule.ranks, ways),
+                   "take fewer, or leave out the bandwidth");
+}
+
 /// Workers that do nothing but this collective.
 TaskGraph only(const Schedule& schedule) {
   ProgramBuilder builder;
@@ -62,6 +84,7 @@ Network network_of(const Schedule& schedule, const CollectivePlatform& platform)
 
 void time_messages(Schedule& schedule, const CollectivePlatform& platform) {
   refuse_long(schedule, platform);
+  refuse_slow(schedule);
   schedule.timed = true;
   if (schedule.messages.empty()) return;
   const Network network = network_of(schedule, platform);

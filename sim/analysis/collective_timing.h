@@ -17,7 +17,7 @@ struct CollectivePlatform {
 };
 
 /// Runs the schedule's collective in the engine and enters when its messages go. Throws InputError
-/// where it would last longer than a week.
+/// where it would last longer than a week, or be so many ranks that the engine takes seconds.
 void time_messages(Schedule& schedule, const CollectivePlatform& platform);
 
 /// What costs.h says of it: where every host has one rank, and of a hierarchical all-reduce, whose

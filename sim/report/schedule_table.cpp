@@ -89,18 +89,19 @@ std::string steps(const Schedule& schedule) {
   return text;
 }
 
-/// "96.0 MiB", or from least to most where ranks differ.
+/// "96.0 MiB", or from least to most where ranks differ by what can be seen.
 std::string of_ranks(const std::vector<Traffic>& all, Bytes Traffic::* part) {
   const auto [least, most] = std::ranges::minmax_element(all, {}, part);
-  if (*least.*part == *most.*part) return to_string(*most.*part);
-  return fmt::format("{} to {}", to_string(*least.*part), to_string(*most.*part));
+  const std::string low = to_string(*least.*part), high = to_string(*most.*part);
+  return low == high ? high : fmt::format("{} to {}", low, high);
 }
 
 std::string sums(const Schedule& schedule, const std::optional<Time>& by_formula) {
   const std::vector<Traffic> all = traffic(schedule);
-  std::string text = fmt::format("{} steps, {} messages; a rank sends {} and receives {}\n",
-                                 schedule.steps, schedule.messages.size(),
-                                 of_ranks(all, &Traffic::sent), of_ranks(all, &Traffic::received));
+  std::string text =
+      fmt::format("{} step{}, {} messages; a rank sends {} and receives {}\n", schedule.steps,
+                  schedule.steps == 1 ? "" : "s", schedule.messages.size(),
+                  of_ranks(all, &Traffic::sent), of_ranks(all, &Traffic::received));
   if (!schedule.timed) return text;
   const Collective& collective = schedule.collective;
   text += fmt::format("takes {}", to_string(schedule.time));

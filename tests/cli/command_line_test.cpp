@@ -258,3 +258,24 @@ TEST_CASE("published cases: a table, a record, and 1 where something does not ho
   CHECK(wrong.one_error_line());
   CHECK_THAT(wrong.err, Contains("wrong.yaml:5:1: shapes: unknown key"));
 }
+
+TEST_CASE("threads: processes x threads of a calibrated host, with its runs beside them") {
+  const TemporaryFolder folder;
+  const std::string at = folder.path().string() + "/";
+  write_measurement(small_measurement(), at + "measurement.json");
+  write_runs({small_run(Time::microseconds(400))}, at + "runs.json");
+  spill(at + "scenario.yaml", kScenario);
+  REQUIRE(lockstep_command("calibrate " + at + "measurement.json -o " + at + "calibration.json")
+              .exit_code == 0);
+  // 300 us of compute; two processes of 16 add 50 us of an all-reduce: 32 samples in 350 us.
+  const Finished found = lockstep_command("threads " + at + "scenario.yaml --batches 32 --json " +
+                                          at + "threads.json --runs " + at + "runs.json");
+  CHECK(found.exit_code == 0);
+  CHECK_THAT(found.out, Contains("as predicted: 2 x 1 (processes x threads) at batch 32"));
+  CHECK_THAT(found.out, Contains("350 us") && Contains("400 us") && Contains("-12.5 %"));
+  CHECK_THAT(slurp(at + "threads.json"), Contains("\"kind\": \"threads\""));
+  const Finished refused = lockstep_command("threads " + at + "scenario.yaml");
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.one_error_line());
+  CHECK_THAT(refused.err, Contains("scenario.yaml:4:") && Contains("give total_batch"));
+}
