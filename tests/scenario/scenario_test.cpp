@@ -333,9 +333,9 @@ TEST_CASE("horovod takes a preset, and what is given beside it replaces that", "
   CHECK(old.fusion_threshold == Bytes{1 << 20});
   CHECK(strategy("{kind: horovod, fusion_threshold: 0B}").fusion_threshold == Bytes{});
   CHECK(strategy("{kind: horovod, hierarchical: true}").hierarchical);
-  CHECK(
-      message("{kind: horovod, cycle_time: 0ms}") ==
-      "dir/s.yaml:6:39: strategy.cycle_time: must be 1us to 10s; 1ms, or 5ms before November 2020");
+  CHECK_THAT(message("{kind: horovod, cycle_time: 0ms}"),
+             StartsWith("dir/s.yaml:6:") && EndsWith(": strategy.cycle_time: must be 1us to 10s; "
+                                                     "1ms, or 5ms before November 2020"));
   CHECK_THAT(message("{kind: horovod, cycle_time: 5}"), Contains("strategy.cycle_time: "));
   CHECK_THAT(message("{kind: horovod, preset: v0.19}"),
              Contains("strategy.preset: 'v0.19' is not one of v0.21, v0.20"));
