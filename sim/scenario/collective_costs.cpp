@@ -83,6 +83,7 @@ CollectiveCosts::CollectiveCosts(const Scenario& scenario, const Calibration& ca
     workers_per_core_ = std::max(1.0, static_cast<double>(workers) / cores);
   }
   if (platform.collective) all_reduce_ = platform.collective->all_reduce;
+  if (scenario.strategy.hierarchical) take_hierarchical();
   const bool across = network_.measured && devices_ < workers;
   for (const CollectiveTable& table : calibration.collectives) {
     if (across_hosts(table) != across || table.points.empty()) continue;
@@ -98,6 +99,21 @@ CollectiveCosts::CollectiveCosts(const Scenario& scenario, const Calibration& ca
                      "calibration '" + calibration.id + "' holds no collectives across hosts",
                      "measure them under torchrun, or state bandwidth and latency");
   }
+}
+
+/// Within one host there is but one level.
+void CollectiveCosts::take_hierarchical() {
+  const auto refuse = [](const char* what, const char* hint) {
+    throw InputError({}, "strategy.hierarchical", what, hint);
+  };
+  if (all_reduce_.value_or(Algorithm::hierarchical) != Algorithm::hierarchical) {
+    refuse("platform.collective names another all-reduce", "give one of them");
+  }
+  if (devices_ < workers_ && !stepwise_) {
+    refuse("collectives between the hosts come from tables, which have one way to reduce",
+           "give platform.network a bandwidth and a latency, and platform.collective no table");
+  }
+  all_reduce_ = Algorithm::hierarchical;
 }
 
 bool CollectiveCosts::has_table(CollectiveKind kind) const {

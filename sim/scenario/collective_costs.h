@@ -49,6 +49,7 @@ class CollectiveCosts {
     Call call;
     Basis basis = Basis::measured;
   };
+  void take_hierarchical();
   bool has_table(CollectiveKind kind) const;
   Measured measured(CollectiveKind kind, Bytes bytes) const;
   Measured through_root(Bytes bytes) const;
