@@ -25,12 +25,23 @@ constexpr int kIterationsDrawn = 2000;
 /// Workers, from which steps of more are predicted in a group of their own.
 constexpr int kFew = 2;
 
+/// What is compared apart, wherever it ran; empty: the usual strategies of sound workers.
+std::string own_group(const Run& run) {
+  const StrategyOptions& strategy = run.strategy;
+  for (const char* kind : {"parameter_server", "horovod", "heterogeneous"}) {
+    if (strategy.kind == kind) return kind;
+  }
+  if (!run.stragglers.empty()) return "stragglers";
+  const bool options = strategy.accumulate > 1 || strategy.find_unused_parameters ||
+                       strategy.compression != Compression::none;
+  return options ? "ddp_options" : "";
+}
+
 std::string group_of(const Calibration& calibration, const Run& run, const ResultPoint& point,
                      const PlatformOptions& platform) {
   const std::string replayed = run.compute == Compute::replay ? "_replay" : "";
-  if (run.strategy.kind == "parameter_server") {
-    return (platform.network ? "parameter_server_hosts" : "parameter_server") + replayed;
-  }
+  const std::string own = own_group(run);
+  if (!own.empty()) return own + (platform.network ? "_hosts" : "") + replayed;
   if (platform.network) return "hosts" + replayed;
   if (on_cpu(calibration)) return "cpu" + replayed;
   if (run.strategy.kind == "data_parallel") return run.strategy.kind;

@@ -18,12 +18,13 @@ Scenario scenario_of(const Run& run, const PlatformOptions& platform);
 /// Each run beside what the simulator says about it, in groups: `cpu`; on GPUs of `single` and
 /// `ddp` `graph`, and eager steps as `device_bound` and `host_bound`, of the others
 /// `other_strategies`; of several hosts, `hosts`; `cpu_replay` and `hosts_replay` where workers
-/// waited instead of computing. Steps of NCCL on three workers and more once more as
-/// `extrapolated_n`, from what was measured on at most two (up_to), and the groups of
-/// validate_tables, each with what is wanted of it; so have the `buckets` of validate_buckets. Runs
-/// that failed or hold no repeat are left out. `platform` is where they ran; by default what a run
-/// says, else the calibrated host. `after_run`, if any, is called after each. Throws InputError
-/// where the calibration cannot answer.
+/// waited instead of computing; apart, wherever they ran, `parameter_server`, `horovod`,
+/// `heterogeneous`, `stragglers` and `ddp_options` (with `_hosts` and `_replay` alike). Steps of
+/// NCCL on three workers and more once more as `extrapolated_n`, from what was measured on at most
+/// two (up_to), and the groups of validate_tables, each with what is wanted of it; so have the
+/// `buckets` of validate_buckets. Runs that failed or hold no repeat are left out. `platform` is
+/// where they ran; by default what a run says, else the calibrated host. `after_run`, if any, is
+/// called after each. Throws InputError where the calibration cannot answer.
 Validation validate(const Calibration& calibration, const std::vector<Run>& runs,
                     const PlatformOptions& platform = {},
                     const std::function<void()>& after_run = {});

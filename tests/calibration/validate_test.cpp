@@ -311,6 +311,18 @@ TEST_CASE("the share of steps in the predicted band is taken at equal speed") {
   CHECK_THAT(to_table(validation), Contains("62 % of steps in the predicted p10 to p90"));
 }
 
+TEST_CASE("options of ddp and stragglers are compared apart") {
+  Run compressed = run_of(2, {350}), late = run_of(2, {1050});
+  compressed.id = "compressed";
+  compressed.strategy.compression = Compression::bf16;
+  late.stragglers = {{.rank = 0, .factor = 3, .delay = {}, .part = StepPart::step}};
+  const Validation validation = validate(cpu_calibration(), {run_of(2, {350}), compressed, late});
+  REQUIRE(validation.groups.size() == 3);
+  CHECK(validation.groups[0].name == "cpu");
+  CHECK(validation.groups[1].name == "ddp_options");
+  CHECK(validation.groups[2].name == "stragglers");
+}
+
 TEST_CASE("stragglers of one rank add up") {
   // 350 us, twice 300 us of compute and 50 us later: 700.
   Run run = run_of(2, {700});
