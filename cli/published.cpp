@@ -34,7 +34,12 @@ ExitCode compare_published(const PublishedOptions& options) {
   check_files(options.files, {{options.json}});
   std::vector<PublishedCase> cases;
   for (const std::string& file : options.files) cases.push_back(read_published(file));
-  const PublishedReport report = predict_published(cases, calibrations_once());
+  const CalibrationSource known = calibrations_once();
+  const PublishedReport report =
+      predict_published(cases, [&](const std::string& file) -> const Calibration& {
+        check_files({{file}}, {{options.json}});
+        return known(file);
+      });
   print(to_table(report));
   if (!options.json.empty()) write_published(report, options.json);
   bool holds =

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/calibrations.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -67,7 +68,7 @@ ExitCode simulate_scenario(const SimulateOptions& options) {
   const std::vector<std::string> outputs{options.json, options.csv, options.trace};
   check_files({{options.scenario}}, outputs);
   const Scenario scenario = read_scenario(options.scenario, options.overrides);
-  check_files({{scenario.calibration}}, outputs);
+  check_files(calibrations_of(scenario), outputs);
   const Calibration calibration = read_calibration(scenario.calibration);
   const auto [prediction, trace] = answer(scenario, calibration, options);
   if (!options.trace.empty()) write_file(options.trace, trace);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "calibration/thread_search.h"
+#include "cli/calibrations.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "sim/records/calibration.h"
@@ -40,6 +41,7 @@ ExitCode find_threads(const ThreadsOptions& options) {
   inputs.insert(inputs.end(), options.runs.begin(), options.runs.end());
   check_files(inputs, {{options.json}});
   const Scenario scenario = read_scenario(options.scenario);
+  check_files(calibrations_of(scenario), {{options.json}});
   const std::vector<Calibration> calibrations = read_calibrations(scenario, options);
   std::vector<ThreadPoint> points =
       search_threads(scenario, calibrations, batches_of(scenario, options));

@@ -1,6 +1,7 @@
 #include "sim/report/schedule_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -115,8 +116,7 @@ std::string sums(const Schedule& schedule, const std::optional<Time>& by_formula
     const double factor = bus_factor(to_string(collective.kind), static_cast<int>(schedule.ranks));
     const double rate =
         static_cast<double>(collective.bytes.count) / schedule.time.seconds() * factor;
-    text += fmt::format("\nbus bandwidth {}",
-                        to_string(Bandwidth{static_cast<std::int64_t>(rate + 0.5)}));
+    text += fmt::format("\nbus bandwidth {}", to_string(Bandwidth{std::llround(rate)}));
   }
   return text + "\n";
 }

@@ -205,6 +205,7 @@ DevicePlace device_place(const Scenario& scenario, int rank) {
 
 const Calibration& costs_of(const Scenario& scenario, const Calibration& main, int workers,
                             int rank) {
+  // NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter): it outlives the point made from it
   if (workers == 1 || scenario.devices.empty()) return main;
   const DeviceClass& devices = scenario.devices[device_place(scenario, rank).device_class];
   if (devices.costs) return *devices.costs;

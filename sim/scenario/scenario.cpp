@@ -86,7 +86,12 @@ void read_servers(Fields& fields, StrategyOptions& options) {
     options.staleness = read_staleness(*bound);
   }
   if (const ConfigNode* rate = fields.find("server_rate")) {
+    constexpr Bandwidth kSlowest{1'000'000};
     options.server_rate = to_bandwidth(*rate, "strategy.server_rate");
+    if (options.server_rate < kSlowest) {
+      throw InputError(rate->at, "strategy.server_rate", "no server is that slow",
+                       "at least 1MB/s; check its unit, as in 4GB/s");
+    }
   }
 }
 
@@ -206,16 +211,31 @@ void read_run_options(Fields& fields, Scenario& scenario) {
   }
 }
 
-/// Work grows with all three; this keeps any scenario to minutes.
+/// Work grows with all of them; this keeps any scenario to minutes.
 void check_size(const Scenario& scenario, const ConfigNode& root) {
   constexpr std::int64_t kMostSteps = 2'000'000;
   std::int64_t steps = 0;
-  for (int n : scenario.workers) steps += std::int64_t{n} * scenario.iterations;
+  for (int n : scenario.workers) {
+    steps += std::int64_t{n} * scenario.iterations * scenario.strategy.accumulate;
+  }
   if (steps > kMostSteps) {
     throw InputError(root.at, "iterations",
                      fmt::format("{} worker steps in all are too many", steps),
                      fmt::format("at most {}; ask for fewer iterations or workers", kMostSteps));
   }
+}
+
+/// What unlike devices cost and how many a host has is said by their list.
+void check_unlike(const Scenario& scenario, const ConfigNode& root) {
+  if (!scenario.step_times.empty()) {
+    throw InputError(root.at, "step_time", "is of one kind of device, and there are several",
+                     "leave it out; each kind has its calibration");
+  }
+  const int stated = scenario.platform.devices_per_host, listed = devices_on_host(scenario);
+  if (stated == 0 || stated == listed) return;
+  throw InputError(root.at, "platform.hosts.devices",
+                   fmt::format("{} a host, and devices lists {}", stated, listed),
+                   fmt::format("{}, or leave it out", listed));
 }
 
 void note_places(const ConfigNode& map, const std::string& path, Scenario& scenario) {
@@ -253,6 +273,7 @@ Scenario to_scenario(ConfigNode root, std::span<const std::string> overrides) {
   fields.finish();
   check_size(scenario, root);
   check_devices(scenario);
+  if (!scenario.devices.empty()) check_unlike(scenario, root);
   if (!scenario.devices.empty()) scenario.platform.devices_per_host = devices_on_host(scenario);
   return scenario;
 }

@@ -4,12 +4,28 @@
 
 #include <filesystem>
 
+#include "sim/core/files.h"
 #include "tests/catch.h"
 #include "tests/cli/process.h"
 #include "tests/cli/records.h"
 
 using namespace lockstep;
 using namespace lockstep::testing;
+
+TEST_CASE("a search does not replace the calibration that its scenario names") {
+  const TemporaryFolder folder;
+  const std::string root = LOCKSTEP_SOURCE_DIR;
+  std::filesystem::copy_file(root + "/tests/data/cpu.json", folder.file("cpu.json"));
+  const std::string before = read_file(folder.file("cpu.json"));
+  write_file(folder.file("s.yaml"),
+             "name: s\ncalibration: cpu.json\nmodel: vgg11\ntotal_batch: 8\nworkers: [1, 2]\n"
+             "strategy: {kind: ddp}\n");
+  const Finished refused =
+      lockstep_command("threads " + folder.file("s.yaml") + " --json " + folder.file("cpu.json"));
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err, Contains("is read by this command, too"));
+  CHECK(read_file(folder.file("cpu.json")) == before);
+}
 
 TEST_CASE("version and help") {
   const Finished version = lockstep_command("--version");
