@@ -57,8 +57,9 @@ std::vector<double> read_samples(const std::string& file,
 
 double factor_of_line(std::string_view line) {
   double value = 0;
-  const char* end = line.data() + line.size();
-  const auto [stop, error] = std::from_chars(line.data(), end, value);
+  const char* begin = line.data();
+  const char* end = begin + line.size();
+  const auto [stop, error] = std::from_chars(begin, end, value);
   if (error != std::errc() || stop != end || !(value >= 1 / kMostFactor && value <= kMostFactor)) {
     throw std::invalid_argument(fmt::format("'{}' is not a factor from {} to {}",
                                             line.substr(0, 40), 1 / kMostFactor, kMostFactor));

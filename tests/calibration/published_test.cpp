@@ -26,8 +26,8 @@ const std::string kCommon =
 
 CalibrationSource synthetic() {
   return [](const std::string&) -> const Calibration& {
-    static const Calibration calibration = cpu_calibration();
-    return calibration;
+    static const Calibration kCalibration = cpu_calibration();
+    return kCalibration;
   };
 }
 
