@@ -142,7 +142,8 @@ TEST_CASE("A step moves every parameter once each way, and updates are counted b
     for (int step = 0; step < kSteps; ++step) {
       Bytes out, in;
       for (int server = 0; server < kServers; ++server) {
-        const ServerExchange& one = worker[static_cast<std::size_t>(step * kServers + server)];
+        const int index = step * kServers + server;
+        const ServerExchange& one = worker[static_cast<std::size_t>(index)];
         CHECK(one.server == server);
         CHECK(one.computed_on <= one.applied_at);
         CHECK(one.applied_at < one.received);

@@ -17,14 +17,11 @@ using Words = std::vector<std::string>;
 Parity parity_of(int workers, const std::string& strategy, const Words& options) {
   const testing::TemporaryFolder folder;
   Words words{"--model", "small_cnn", "--batch", "4", "--steps", "2", "--repeats", "1"};
-  const Words more{"--workers",
-                   std::to_string(workers),
-                   "--strategies",
-                   strategy,
-                   "--calibration",
-                   LOCKSTEP_SOURCE_DIR "/calibration/data/cpu-2cores-2026-11-28/calibration.json",
-                   "-o",
-                   folder.file("out")};
+  const std::string calibration =
+      LOCKSTEP_SOURCE_DIR "/calibration/data/cpu-2cores-2026-11-28/calibration.json";
+  const Words more{"--workers", std::to_string(workers), "--strategies",
+                   strategy,    "--calibration",         calibration,
+                   "-o",        folder.file("out")};
   words.insert(words.end(), more.begin(), more.end());
   words.insert(words.end(), options.begin(), options.end());
   testing::MeasureProcess process(folder, words);
