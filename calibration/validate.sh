@@ -1,9 +1,7 @@
-#!/ usr / bin / env bash
-#validate.sh BUILD FILE[FLAG...] : predicts every measured run that ships in calibration / \
-                        data from the
-#calibration of its visit, on any machine, and prints a table for each visit; `make validate` calls \
-                                                                                 it.
-#FILE receives the validation record; flags(--mean 2 %, --timelines) go to lockstep validate.
+#!/usr/bin/env bash
+# validate.sh BUILD FILE [FLAG...]: predicts every measured run that ships in calibration/data from the
+# calibration of its visit, on any machine, and prints a table for each visit; `make validate` calls it.
+# FILE receives the validation record; flags (--mean 2%, --timelines) go to lockstep validate.
 set -euo pipefail
 build=$1 file=$2
 shift 2
