@@ -8,16 +8,6 @@
 namespace lockstep {
 namespace {
 
-template <class F>
-void for_each_cost(Profile& profile, F change) {
-  for (Layer& layer : profile.layers) {
-    change(layer.forward);
-    change(layer.backward);
-  }
-  change(profile.optimizer);
-  change(profile.step_overhead);
-}
-
 constexpr double kMost = 2;  // a larger correction, either way, is none
 
 /// The steps that a profile has with its host times scaled; they grow with the factor.

@@ -104,22 +104,9 @@ std::optional<double> share_in_band(const Run& run, const ResultPoint& predicted
 
 ValidationPoint compare(const Run& run, const ResultPoint& predicted,
                         const std::vector<Time>& normal, bool stable) {
-  std::vector<Time> raw;
-  for (const RunRepeat& repeat : run.repeats) raw.push_back(repeat.step.p50);
-  ValidationPoint point;
-  point.run = run.id;
-  point.model = run.model;
-  point.strategy = run.strategy.kind;
-  point.batch_per_worker = run.batch_per_worker;
-  point.workers = run.workers;
-  point.graph = run.graph;
-  point.sync = run.sync;
-  point.compute = run.compute;
-  point.slow_motion = run.slow_motion;
-  point.hosts = run.hosts;
-  point.link = run.link;
+  ValidationPoint point = point_of(run);
   point.predicted = predicted.step.p50;
-  point.measured = median(raw);
+  point.measured = median_step(run);
   point.measured_normalised = median(normal);
   const double center = point.measured_normalised.seconds();
   if (center <= 0) {
@@ -198,6 +185,28 @@ PlatformOptions platform_of(const Run& run) {
 }
 
 }  // namespace
+
+Time median_step(const Run& run) {
+  std::vector<Time> steps;
+  for (const RunRepeat& repeat : run.repeats) steps.push_back(repeat.step.p50);
+  return median(steps);
+}
+
+ValidationPoint point_of(const Run& run) {
+  ValidationPoint point;
+  point.run = run.id;
+  point.model = run.model;
+  point.strategy = run.strategy.kind;
+  point.batch_per_worker = run.batch_per_worker;
+  point.workers = run.workers;
+  point.graph = run.graph;
+  point.sync = run.sync;
+  point.compute = run.compute;
+  point.slow_motion = run.slow_motion;
+  point.hosts = run.hosts;
+  point.link = run.link;
+  return point;
+}
 
 bool counts(const ValidationPoint& point) {
   return point.stable && point.workers > 1;

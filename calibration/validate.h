@@ -32,6 +32,12 @@ Validation validate(const Calibration& calibration, const std::vector<Run>& runs
 /// Those of several visits as one: groups of the same name together.
 Validation merge(const std::vector<Validation>& validations);
 
+/// The median over repeats of each repeat's median, as it was.
+Time median_step(const Run& run);
+
+/// A point that says which run it is of, with nothing compared yet.
+ValidationPoint point_of(const Run& run);
+
 /// Whether a point counts in its group's errors.
 bool counts(const ValidationPoint& point);
 

@@ -4,36 +4,20 @@
 
 #include <string>
 
-#include "calibration/robust.h"
 #include "calibration/validate.h"
 #include "sim/workload/profile_choice.h"
 
 namespace lockstep {
-namespace {
-
-Time step_of(const Run& run) {
-  std::vector<Time> steps;
-  for (const RunRepeat& repeat : run.repeats) steps.push_back(repeat.step.p50);
-  return median(steps);
-}
-
-}  // namespace
 
 std::vector<ValidationPoint> validate_buckets(const Calibration& calibration, const Run& run) {
   if (run.strategy.kind != "ddp" || on_cpu(calibration)) return {};
   const std::vector<BucketComparison> buckets = compare_buckets(calibration, run);
   if (buckets.empty()) return {};
-  const double step = step_of(run).seconds();
+  const double step = median_step(run).seconds();
   std::vector<ValidationPoint> points;
   const auto add = [&](const std::string& what, Time predicted, Time measured) {
-    ValidationPoint point;
-    point.run = run.id + ", " + what;
-    point.model = run.model;
-    point.strategy = run.strategy.kind;
-    point.batch_per_worker = run.batch_per_worker;
-    point.workers = run.workers;
-    point.graph = run.graph;
-    point.sync = run.sync;
+    ValidationPoint point = point_of(run);
+    point.run += ", " + what;
     point.predicted = predicted;
     point.measured = point.measured_normalised = measured;
     point.error = (predicted - measured).seconds() / step;

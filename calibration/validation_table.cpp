@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "calibration/robust.h"
 #include "calibration/validate.h"
 
 namespace lockstep {
@@ -102,9 +101,7 @@ std::string bucket_table(const Calibration& calibration, const Run& run,
   }
   const std::vector<BucketComparison> buckets = compare_buckets(calibration, run, platform);
   if (buckets.empty()) return "";
-  std::vector<Time> steps;
-  for (const RunRepeat& repeat : run.repeats) steps.push_back(repeat.step.p50);
-  const double step = std::max(1e-12, median(steps).seconds());
+  const double step = std::max(1e-12, median_step(run).seconds());
   std::string text = fmt::format(
       "\n{}: buckets, predicted | measured | difference of the step\n"
       "  measured in steps of their own, not in those that were timed\n",

@@ -11,11 +11,10 @@
 #include "sim/core/engine.h"
 #include "sim/core/error.h"
 #include "sim/platform/network.h"
+#include "sim/platform/sharing.h"
 
 namespace lockstep {
 namespace {
-
-constexpr Bandwidth kNoLimit{8'000'000'000'000};
 
 /// Were all messages to go one after the other, through links that all ranks share.
 void refuse_long(const Schedule& schedule, const CollectivePlatform& platform) {
@@ -76,7 +75,7 @@ StepCost over(Bandwidth link, StepCost step) {
 Network network_of(const Schedule& schedule, const CollectivePlatform& platform) {
   return Network(plain_network({.workers = schedule.ranks,
                                 .devices_per_host = platform.per_host,
-                                .device_bandwidth = platform.in_host.value_or(kNoLimit),
+                                .device_bandwidth = platform.in_host.value_or(kFastestLink),
                                 .host_bandwidth = platform.between_hosts}));
 }
 
@@ -109,7 +108,7 @@ void time_messages(Schedule& schedule, const CollectivePlatform& platform) {
 }
 
 std::optional<Time> expected_time(const Schedule& schedule, const CollectivePlatform& platform) {
-  const Bandwidth in_host = platform.in_host.value_or(kNoLimit);
+  const Bandwidth in_host = platform.in_host.value_or(kFastestLink);
   Collective collective = schedule.collective;
   if (collective.algorithm == Algorithm::hierarchical) {
     const std::uint32_t sharing =

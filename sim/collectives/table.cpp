@@ -13,10 +13,6 @@
 namespace lockstep {
 namespace {
 
-/// Bytes per second. Below kLargestBandwidth, and exact as a double.
-constexpr std::int64_t kFastest = 8'000'000'000'000;
-static_assert(kFastest <= kLargestBandwidth);
-
 [[noreturn]] void reject(const std::string& what, std::string_view hint) {
   throw InputError({}, "collective table", what, hint);
 }
@@ -185,7 +181,7 @@ StepCost effective_step(std::span<const CollectiveTable> tables, CollectiveKind 
   const double flowing = seconds - latency;
   if (size > 0) {
     // Where latency is nearly all of it, what is left may look faster than any link.
-    constexpr auto kMost = static_cast<double>(kFastest);
+    constexpr auto kMost = static_cast<double>(kFastestLink.bytes_per_second);
     const double rate = flowing > 0 ? std::clamp(size / flowing, 1.0, kMost) : kMost;
     step.rate.bytes_per_second = std::llround(rate);
   }

@@ -15,6 +15,9 @@ namespace lockstep {
 using Rate = std::int64_t;
 inline constexpr int kRateBits = 20;
 inline constexpr std::int64_t kLargestBandwidth = std::numeric_limits<Rate>::max() >> kRateBits;
+/// The fastest that a link may be; one that bounds nothing is as fast. Exact as a double.
+inline constexpr Bandwidth kFastestLink{8'000'000'000'000};
+static_assert(kFastestLink.bytes_per_second <= kLargestBandwidth);
 
 Rate to_rate(Bandwidth bandwidth);
 /// Picoseconds that `bytes` take at `rate` (> 0); equal to transfer_time where the rate is whole.

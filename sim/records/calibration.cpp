@@ -1,5 +1,7 @@
 #include "sim/records/calibration.h"
 
+#include <algorithm>
+
 #include "sim/core/files.h"
 #include "sim/records/describe.h"
 #include "sim/records/json_text.h"
@@ -62,6 +64,20 @@ void describe_calibration(Io& io, Record& calibration, Structures& structures) {
   io.field("noise", calibration.noise);
   io.field("launch_queue", calibration.launch_queue);
   io.field("fits", calibration.fits);
+}
+
+const CopyTable* copies_of(const Calibration& calibration, std::string_view what) {
+  const auto found = std::ranges::find(calibration.copies, what, &CopyTable::what);
+  return found == calibration.copies.end() ? nullptr : &*found;
+}
+
+const CopyTable* first_copies_of(const Calibration& calibration,
+                                 std::initializer_list<std::string_view> names) {
+  for (const std::string_view what : names) {
+    const CopyTable* table = copies_of(calibration, what);
+    if (table != nullptr && !table->points.empty()) return table;
+  }
+  return nullptr;
 }
 
 Calibration read_calibration(const std::string& file) {

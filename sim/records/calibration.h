@@ -1,6 +1,8 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/records/collective_table.h"
@@ -59,6 +61,12 @@ struct Calibration {
   std::vector<Fit> fits;
   bool operator==(const Calibration&) const = default;
 };
+
+/// Null where there are none of this name.
+const CopyTable* copies_of(const Calibration& calibration, std::string_view what);
+/// The first of these that holds points; null: none does.
+const CopyTable* first_copies_of(const Calibration& calibration,
+                                 std::initializer_list<std::string_view> names);
 
 Calibration read_calibration(const std::string& file);
 void write_calibration(const Calibration& calibration, const std::string& file);

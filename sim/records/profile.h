@@ -61,6 +61,17 @@ struct Profile {
   bool operator==(const Profile&) const = default;
 };
 
+/// Calls `change` with the costs of all layers, of the optimizer and of the step's overhead.
+template <class Change>
+void for_each_cost(Profile& profile, Change change) {
+  for (Layer& layer : profile.layers) {
+    change(layer.forward);
+    change(layer.backward);
+  }
+  change(profile.optimizer);
+  change(profile.step_overhead);
+}
+
 Bytes parameter_bytes(const Layer& layer);
 Bytes parameter_bytes(const Profile& profile);
 

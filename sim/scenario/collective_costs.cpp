@@ -7,6 +7,7 @@
 #include "sim/collectives/steps.h"
 #include "sim/collectives/table.h"
 #include "sim/core/error.h"
+#include "sim/platform/sharing.h"
 #include "sim/workload/strategy.h"
 
 namespace lockstep {
@@ -16,8 +17,6 @@ namespace {
 constexpr int kMostStepwise = 64;
 /// With a collective for every parameter it comes earlier.
 constexpr int kMostStepwiseEach = 16;
-/// Within a host the table's own rate and latency hold, so that its links are no limit.
-constexpr Bandwidth kNoLimit{8'000'000'000'000};
 
 bool across_hosts(const CollectiveTable& table) {
   return table.topology.ends_with("hosts");
@@ -221,7 +220,7 @@ void CollectiveCosts::take_formula(Collective& collective) const {
   const auto ranks = static_cast<std::uint32_t>(workers_);
   StepCost& step = collective.step;
   StepCost inside = step;
-  if (inside.rate == Bandwidth{}) inside.rate = kNoLimit;
+  if (inside.rate == Bandwidth{}) inside.rate = kFastestLink;
   // The ranks of a full host send at once.
   const bool shared = collective.algorithm == Algorithm::hierarchical && workers_ % devices_ == 0;
   if (shared)
@@ -263,7 +262,8 @@ std::unique_ptr<Network> CollectiveCosts::network() const {
   PlainNetwork plain;
   plain.workers = static_cast<std::uint32_t>(workers_);
   plain.devices_per_host = static_cast<std::uint32_t>(devices_);
-  plain.device_bandwidth = kNoLimit;
+  // Within a host the table's own rate and latency hold, so that its links are no limit.
+  plain.device_bandwidth = kFastestLink;
   plain.host_bandwidth = payload(network_.bandwidth);
   plain.host_latency = network_.latency;
   for (const SlowLink& slow : network_.slow_links) {

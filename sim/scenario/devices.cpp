@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
 #include <optional>
 
@@ -17,12 +16,6 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kMostClasses = 16;
-
-std::string beside_scenario(const ConfigNode& node, const std::string& name) {
-  const std::filesystem::path path = to_text(node, name);
-  if (path.is_absolute() || node.at.file.starts_with("--set ")) return path.string();
-  return (std::filesystem::path(node.at.file).parent_path() / path).lexically_normal().string();
-}
 
 [[noreturn]] void refuse(const Scenario& scenario, const std::string& key, const std::string& what,
                          const std::string& hint = "") {
@@ -101,8 +94,7 @@ int gpus_on_host(const Scenario& scenario, const Calibration& main) {
 }
 
 Cost copied(const Calibration& calibration, const char* what, Bytes bytes) {
-  const auto found = std::ranges::find(calibration.copies, what, &CopyTable::what);
-  if (found != calibration.copies.end()) return copy_cost(*found, bytes);
+  if (const CopyTable* table = copies_of(calibration, what)) return copy_cost(*table, bytes);
   throw InputError({}, "devices",
                    fmt::format("calibration '{}' has no copies {}", calibration.id, what),
                    "measure it again: lockstep-measure --device cuda");
@@ -110,13 +102,10 @@ Cost copied(const Calibration& calibration, const char* what, Bytes bytes) {
 
 /// Adding reads two arrays and writes one, a copy reads one: without its own table, the copy's.
 Cost added(const Calibration& calibration, Bytes bytes, int arrays) {
-  for (const char* what : {"add", "bucket_in"}) {
-    const auto found = std::ranges::find(calibration.copies, what, &CopyTable::what);
-    if (found == calibration.copies.end() || found->points.empty()) continue;
-    const Cost one = copy_cost(*found, bytes);
-    return {.host = one.host * arrays, .device = one.device * arrays, .launches = arrays};
-  }
-  return {};
+  const CopyTable* table = first_copies_of(calibration, {"add", "bucket_in"});
+  if (table == nullptr) return {};
+  const Cost one = copy_cost(*table, bytes);
+  return {.host = one.host * arrays, .device = one.device * arrays, .launches = arrays};
 }
 
 /// What the cores do themselves takes their own time, all of it.
@@ -166,8 +155,8 @@ void read_devices(Fields& top, Scenario& scenario) {
   for (const ConfigNode& item : to_list(*list, "devices", kMostClasses)) {
     Fields fields(item, "devices");
     DeviceClass devices;
-    devices.calibration = beside_scenario(
-        fields.require("calibration", "../calibration/data/cpu.json"), "devices.calibration");
+    devices.calibration = to_path(fields.require("calibration", "../calibration/data/cpu.json"),
+                                  "devices.calibration");
     devices.count =
         static_cast<int>(to_integer(fields.require("count", "1"), "devices.count", 1, 1024));
     fields.finish();

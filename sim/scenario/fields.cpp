@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 
 namespace lockstep {
@@ -135,6 +136,12 @@ std::string to_text(const ConfigNode& node, const std::string& name) {
       node.scalar, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
   if (node.scalar.empty() || unprintable) throw InputError(node.at, name, "empty or unprintable");
   return node.scalar;
+}
+
+std::string to_path(const ConfigNode& node, const std::string& name) {
+  const std::filesystem::path path = to_text(node, name);
+  if (path.is_absolute() || node.at.file.starts_with("--")) return path.string();
+  return (std::filesystem::path(node.at.file).parent_path() / path).lexically_normal().string();
 }
 
 std::int64_t to_integer(const ConfigNode& node, const std::string& name, std::int64_t least,

@@ -33,6 +33,9 @@ class Fields {
 
 /// Readers of single values; `name` is the dotted key.
 std::string to_text(const ConfigNode& node, const std::string& name);
+/// A file's path: in a file relative to that, given by a flag ("--set ...") to the working
+/// directory.
+std::string to_path(const ConfigNode& node, const std::string& name);
 std::int64_t to_integer(const ConfigNode& node, const std::string& name, std::int64_t least,
                         std::int64_t most);
 std::uint64_t to_unsigned(const ConfigNode& node, const std::string& name);

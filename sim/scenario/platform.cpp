@@ -13,10 +13,8 @@ namespace lockstep {
 namespace {
 
 Bandwidth read_link(const ConfigNode& node, const std::string& name) {
-  constexpr Bandwidth kFastest{8'000'000'000'000};
-  static_assert(kFastest.bytes_per_second <= kLargestBandwidth);
   const Bandwidth bandwidth = to_bandwidth(node, name);
-  if (bandwidth > kFastest) throw InputError(node.at, name, "must be at most 8 TB/s");
+  if (bandwidth > kFastestLink) throw InputError(node.at, name, "must be at most 8 TB/s");
   return bandwidth;
 }
 

@@ -38,8 +38,8 @@ std::vector<std::uint32_t> stragglers_at(const Scenario& scenario, int rank) {
 }
 
 CopyTable copy_table(const Calibration& calibration, const std::string& what) {
-  const auto found = std::ranges::find(calibration.copies, what, &CopyTable::what);
-  return found == calibration.copies.end() ? CopyTable{} : *found;
+  const CopyTable* table = copies_of(calibration, what);
+  return table == nullptr ? CopyTable{} : *table;
 }
 
 Workload common_workload(const Scenario& scenario, const Calibration& calibration, int workers) {

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 
 #include "sim/records/calibration.h"
@@ -18,12 +17,6 @@ namespace {
 
 constexpr std::int64_t kMostBatch = 1'000'000;
 constexpr std::int64_t kMostIterations = 10'000;
-
-std::string resolved(const ConfigNode& node, const std::string& name) {
-  const std::filesystem::path path = to_text(node, name);
-  if (path.is_absolute() || node.at.file.starts_with("--set ")) return path.string();
-  return (std::filesystem::path(node.at.file).parent_path() / path).lexically_normal().string();
-}
 
 void read_batch(Fields& fields, Scenario& scenario) {
   const ConfigNode* per_worker = fields.find("batch_per_worker");
@@ -256,7 +249,7 @@ Scenario to_scenario(ConfigNode root, std::span<const std::string> overrides) {
   Fields fields(root, "");
   scenario.name = to_text(fields.require("name", "ResNet-50 on four GPUs"), "name");
   scenario.calibration =
-      resolved(fields.require("calibration", "../calibration/data/h100x4.json"), "calibration");
+      to_path(fields.require("calibration", "../calibration/data/h100x4.json"), "calibration");
   scenario.model = to_text(fields.require("model", "resnet50"), "model");
   read_batch(fields, scenario);
   read_workers(fields, scenario);

@@ -19,21 +19,12 @@ namespace {
 
 /// Every way between a worker and a server is looked at whenever one of them changes.
 constexpr std::int64_t kMostWays = 1024;
-constexpr Bandwidth kNoLimit{8'000'000'000'000};
-
-const CopyTable* copies_of(const Calibration& calibration, std::string_view what) {
-  const auto found = std::ranges::find(calibration.copies, what, &CopyTable::what);
-  return found == calibration.copies.end() ? nullptr : &*found;
-}
 
 /// Of the first of these tables that was measured; else nothing.
 Time copy_time(const Calibration& calibration, std::initializer_list<std::string_view> tables,
                Bytes bytes) {
-  for (const std::string_view what : tables) {
-    const CopyTable* table = copies_of(calibration, what);
-    if (table != nullptr && !table->points.empty()) return copy_cost(*table, bytes).device;
-  }
-  return {};
+  const CopyTable* table = first_copies_of(calibration, tables);
+  return table == nullptr ? Time{} : copy_cost(*table, bytes).device;
 }
 
 /// Of one message between two processes of a host, over Gloo.
@@ -55,7 +46,7 @@ MessageCost message_cost(const CollectiveTable& table, Bytes bytes) {
   const double rate = static_cast<double>(bytes.count) / flowing.seconds();
   return {.latency = latency,
           .rate = {std::clamp<std::int64_t>(static_cast<std::int64_t>(rate), 1,
-                                            kNoLimit.bytes_per_second)}};
+                                            kFastestLink.bytes_per_second)}};
 }
 
 /// What the servers add to the workers' network: a host for each.
@@ -69,7 +60,7 @@ void add_server_hosts(Platform& platform, const NetworkOptions& network, int wor
     platform.nodes.push_back({NodeKind::device, fmt::format("server {}", server)});
     platform.links.push_back(
         {first, 0, tcp_payload(link, network.mtu), network.latency});  // node 0 is the switch
-    platform.links.push_back({first + 1, first, kNoLimit, Time{}});
+    platform.links.push_back({first + 1, first, kFastestLink, Time{}});
     platform.device_of_worker.push_back(first + 1);
   }
 }
@@ -78,7 +69,7 @@ Platform over_network(const NetworkOptions& network, int workers, int devices, i
   PlainNetwork plain;
   plain.workers = static_cast<std::uint32_t>(workers);
   plain.devices_per_host = static_cast<std::uint32_t>(devices);
-  plain.device_bandwidth = kNoLimit;
+  plain.device_bandwidth = kFastestLink;
   plain.host_bandwidth = tcp_payload(network.bandwidth, network.mtu);
   plain.host_latency = network.latency;
   for (const SlowLink& slow : network.slow_links) {
@@ -98,7 +89,7 @@ Platform on_one_host(const ServerSystem& system, int workers) {
   plain.workers = static_cast<std::uint32_t>(workers) + system.server_count();
   plain.devices_per_host = plain.workers;
   plain.device_bandwidth = rate;
-  plain.host_bandwidth = kNoLimit;
+  plain.host_bandwidth = kFastestLink;
   return plain_network(plain);
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <charconv>
-#include <filesystem>
 #include <functional>
 #include <stdexcept>
 #include <string_view>
@@ -75,13 +74,6 @@ double duration_of_line(std::string_view line) {
   return value;
 }
 
-/// Relative to the file that names it.
-std::string beside_file(const ConfigNode& node, const std::string& name) {
-  const std::filesystem::path path = to_text(node, name);
-  if (path.is_absolute() || node.at.file.starts_with("--")) return path.string();
-  return (std::filesystem::path(node.at.file).parent_path() / path).lexically_normal().string();
-}
-
 /// What all kinds of slow-downs and delays have in common. `values` reads a file of samples.
 class Reader {
  public:
@@ -108,7 +100,7 @@ class Reader {
 
   void read_values(std::vector<double> (*read)(const std::string&)) {
     constexpr std::string_view kOrders[] = {"drawn", "listed"};
-    result_.values = read(beside_file(require("file", "samples.txt"), name_of("file")));
+    result_.values = read(to_path(require("file", "samples.txt"), name_of("file")));
     if (const ConfigNode* order = find("order")) {
       result_.listed = to_choice(*order, name_of("order"), kOrders) == 1;
     }

@@ -99,16 +99,6 @@ double core_slowdown(const Calibration& calibration, int active, Basis& basis) {
   return nearest.slowdown * std::max(1.0, double(active) * threads / held);
 }
 
-template <class Change>
-void for_each_cost(Profile& profile, Change change) {
-  for (Layer& layer : profile.layers) {
-    change(layer.forward);
-    change(layer.backward);
-  }
-  change(profile.optimizer);
-  change(profile.step_overhead);
-}
-
 void stretch(Profile& profile, int times) {
   for_each_cost(profile, [times](Cost& cost) {
     cost.host = cost.host * times;

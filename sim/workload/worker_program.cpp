@@ -154,12 +154,9 @@ WorkerProgram::Position WorkerProgram::position() {
   return here;
 }
 
-WorkerProgram::Id WorkerProgram::beside(TaskKind kind, const std::string& name, Time work,
-                                        std::optional<Id> after) {
-  Task task;
-  task.kind = kind;
+WorkerProgram::Id WorkerProgram::add_beside(Task task, const std::string& name,
+                                            std::optional<Id> after) {
   task.lane = Lane::communication;
-  task.work = work;
   task.name = parts_.name(name);
   const Id id = builder_.add(task);
   if (after) builder_.edge(*after, id);
@@ -167,19 +164,22 @@ WorkerProgram::Id WorkerProgram::beside(TaskKind kind, const std::string& name, 
   return id;
 }
 
+WorkerProgram::Id WorkerProgram::beside(TaskKind kind, const std::string& name, Time work,
+                                        std::optional<Id> after) {
+  Task task;
+  task.kind = kind;
+  task.work = work;
+  return add_beside(task, name, after);
+}
+
 WorkerProgram::Id WorkerProgram::collective_beside(TaskKind kind, const std::string& name,
                                                    CollectiveKind collective, Bytes bytes,
                                                    std::optional<Id> after) {
   Task task;
   task.kind = kind;
-  task.lane = Lane::communication;
-  task.name = parts_.name(name);
   task.collective =
       parts_.collective(collectives_++, workload_.collective(collective, bytes).collective);
-  const Id id = builder_.add(task);
-  if (after) builder_.edge(*after, id);
-  last_collective_ = id;
-  return id;
+  return add_beside(task, name, after);
 }
 
 void WorkerProgram::join() {

@@ -93,6 +93,7 @@ class WorkerProgram {
 
  private:
   void backward_of(const Layer& layer);
+  Id add_beside(Task task, const std::string& name, std::optional<Id> after);
   std::optional<Id> issue(const std::string& name, Time host, int launches);
   Id on_device(TaskKind kind, Lane lane, const std::string& name, Time device,
                const std::string& layer_kind);

@@ -5,6 +5,7 @@
 #include "sim/workload/strategy.h"
 #include "tests/catch.h"
 #include "tests/synthetic.h"
+#include "tests/workload/on_cores.h"
 #include "tests/workload/run_steps.h"
 
 namespace lockstep {
@@ -13,22 +14,10 @@ namespace {
 /// two_layers() on cores: copies of 4 MiB take 20 us, additions 30 us, an all-reduce 150 us, and
 /// 10 us below 1 KiB.
 Workload core_workload(std::uint32_t workers) {
-  Workload workload;
-  workload.profiles = {two_layers()};
-  workload.profiles[0].gradient_hook = {};
-  workload.profile_of_worker.assign(workers, 0);
-  workload.cpu = true;
-  workload.strategy.kind = "ddp";
+  Workload workload = on_cores("ddp", workers);
   workload.bucket_in = {"bucket_in",
                         {{Bytes{4 << 20}, 1, us(20), {}}, {Bytes{8 << 20}, 2, us(40), {}}}};
   workload.add = {"add", {{Bytes{4 << 20}, 1, us(30), {}}, {Bytes{8 << 20}, 2, us(60), {}}}};
-  workload.collective = [](CollectiveKind kind, Bytes bytes) {
-    CollectiveCost result;
-    result.collective.kind = kind;
-    result.collective.bytes = bytes;
-    result.collective.duration = us(bytes < kKiB ? 10 : 150);
-    return result;
-  };
   return workload;
 }
 

@@ -9,6 +9,7 @@
 #include "sim/workload/strategy.h"
 #include "tests/catch.h"
 #include "tests/synthetic.h"
+#include "tests/workload/on_cores.h"
 #include "tests/workload/run_steps.h"
 
 namespace lockstep {
@@ -18,22 +19,10 @@ namespace {
 /// Cycles of 100 us: idle ones take a tenth of a core, so that forward takes 110 us a layer and
 /// backward 220.
 Workload core_workload(std::uint32_t workers) {
-  Workload workload;
-  workload.profiles = {two_layers()};
-  workload.profiles[0].gradient_hook = {};
-  workload.profile_of_worker.assign(workers, 0);
-  workload.cpu = true;
-  workload.strategy.kind = "horovod";
+  Workload workload = on_cores("horovod", workers);
   workload.strategy.cycle_time = us(100);
   workload.bucket_in = {"bucket_in",
                         {{Bytes{4 << 20}, 1, us(20), us(5)}, {Bytes{8 << 20}, 2, us(40), us(5)}}};
-  workload.collective = [](CollectiveKind kind, Bytes bytes) {
-    CollectiveCost result;
-    result.collective.kind = kind;
-    result.collective.bytes = bytes;
-    result.collective.duration = us(bytes < kKiB ? 10 : 150);
-    return result;
-  };
   return workload;
 }
 
