@@ -32,7 +32,7 @@ struct Gpt2Shape {
 constexpr double kDeviation = 0.02;  ///< of weights as they are drawn, and of embeddings
 
 at::Tensor draw_normal(at::IntArrayRef shape, double deviation) {
-  return at::empty(shape).normal_(0, deviation);
+  return at::empty(shape).normal_(0, deviation, parameter_draws());
 }
 
 int add_embedding(Model& model, const std::string& name, int words, int width) {

@@ -1,5 +1,6 @@
 #include "runner/models/layers.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/add.h>
@@ -30,7 +31,7 @@ constexpr double kNormEpsilon = 1e-5;
 /// PyTorch's default for weights and biases alike: uniform within 1/sqrt(fan in).
 at::Tensor draw(at::IntArrayRef shape, std::int64_t fan_in) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
-  return at::empty(shape).uniform_(-bound, bound);
+  return at::empty(shape).uniform_(-bound, bound, parameter_draws());
 }
 
 std::vector<NamedTensor> norm_buffers(int channels) {
@@ -52,7 +53,13 @@ at::Tensor normalised_over_batch(const ModelLayer& layer, std::size_t first, con
 
 }  // namespace
 
+at::Generator& parameter_draws() {
+  thread_local at::Generator generator = at::detail::createCPUGenerator();
+  return generator;
+}
+
 void seed_parameters(std::uint64_t seed) {
+  parameter_draws().set_current_seed(seed);
   at::manual_seed(seed);
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <ATen/core/Generator.h>
+
 #include <string>
 
 #include "runner/models/model.h"
@@ -7,9 +9,12 @@
 namespace lockstep::runner {
 
 /// Functions that append one leaf layer to a model and return its index. `input` is the index of
-/// the layer it reads. Parameters are drawn as PyTorch draws them, from the global CPU generator.
+/// the layer it reads. Parameters are drawn as PyTorch draws them, from parameter_draws().
 
-/// Sets that generator.
+/// A CPU generator of the calling thread. Several threads can make models at a time, and from one
+/// generator each would draw numbers that the others then miss.
+at::Generator& parameter_draws();
+/// Sets that generator, and PyTorch's own, from which dropout draws.
 void seed_parameters(std::uint64_t seed);
 
 struct ConvShape {
