@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 
@@ -75,6 +76,35 @@ Ratios ratios(const std::vector<InterferenceSample>& samples, const std::string&
     if (sample.beside != beside || sample.alone <= Time{} || sample.together <= Time{}) continue;
     result[sample.layer_kind].push_back(sample.together.seconds() / sample.alone.seconds());
   }
+  return result;
+}
+
+/// Of an all-reduce beside compute, over all kinds of layers: what it takes longer whatever its
+/// size, and by how much each further byte is slower. Two sizes tell them apart.
+struct BesideCompute {
+  Time wait;
+  double factor = 1;
+};
+
+std::optional<BesideCompute> beside_compute(const std::vector<InterferenceSample>& samples) {
+  std::map<Bytes, std::pair<std::vector<Time>, std::vector<Time>>> by_size;  // alone, together
+  for (const InterferenceSample& sample : samples) {
+    if (sample.beside != "compute" || sample.bytes <= Bytes{}) continue;
+    by_size[sample.bytes].first.push_back(sample.alone);
+    by_size[sample.bytes].second.push_back(sample.together);
+  }
+  if (by_size.size() < 2) return std::nullopt;
+  const auto middle = [](const auto& entry) {
+    return std::pair(median(entry.second.first), median(entry.second.second));
+  };
+  const auto [small_alone, small_together] = middle(*by_size.begin());
+  const auto [large_alone, large_together] = middle(*by_size.rbegin());
+  BesideCompute result;
+  if (large_alone > small_alone) {
+    result.factor = std::max(
+        1.0, (large_together - small_together).seconds() / (large_alone - small_alone).seconds());
+  }
+  result.wait = std::max(Time{}, small_together - small_alone);
   return result;
 }
 
@@ -162,6 +192,10 @@ InterferenceFit fit_interference(const std::vector<InterferenceSample>& samples,
   fit.transferring = factor_of_all(transferring, "beside a collective that transfers", fits);
   fit.collective_beside_compute =
       factor_of_all(ratios(samples, "compute"), "a collective beside compute", fits);
+  if (const auto beside = beside_compute(samples)) {
+    fit.collective_beside_compute = beside->factor;
+    fit.wait_beside_compute = beside->wait;
+  }
   std::map<std::string, InterferenceFit::ByLayerKind> kinds;
   const auto of_kind = [&](const std::string& kind) -> InterferenceFit::ByLayerKind& {
     return kinds

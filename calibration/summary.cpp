@@ -45,8 +45,9 @@ std::string summary(const Calibration& calibration) {
   const InterferenceFit& interference = calibration.interference;
   text += fmt::format(
       "\n  compute beside a collective that waits x{:.3f}, that transfers x{:.3f}; the collective "
-      "beside compute x{:.3f}\n",
-      interference.waiting, interference.transferring, interference.collective_beside_compute);
+      "beside compute x{:.3f}, and {:.3f} ms\n",
+      interference.waiting, interference.transferring, interference.collective_beside_compute,
+      interference.wait_beside_compute.seconds() * 1e3);
   for (const CoreSlowdown& c : calibration.cores) {
     text += fmt::format("  {} active workers of {} threads: each x{:.2f}\n", c.active, c.threads,
                         c.slowdown);

@@ -4,6 +4,7 @@
 #include <ATen/ops/ones_like.h>
 
 #include <algorithm>
+#include <map>
 
 #include "runner/measure/clock.h"
 #include "runner/measure/gather.h"
@@ -15,8 +16,11 @@ namespace lockstep::runner {
 
 namespace {
 
-constexpr Moment kWindow = 100'000'000;        // ns of compute per measurement
-constexpr Bytes kBlockBytes{8 * 1024 * 1024};  // of an all-reduce: a large bucket's size
+constexpr Moment kWindow = 100'000'000;  // ns of compute beside what waits
+constexpr Moment kPause = 8'000'000;     // ns between transfers, beside what they take
+constexpr int kTransfers = 8;
+constexpr Bytes kLarge{8 * 1024 * 1024};  // a large bucket's size
+constexpr Bytes kSmall{4 * 1024};         // where bytes do not count
 constexpr std::array<std::int64_t, 4> kImage{8, 64, 32, 32};
 
 /// A layer of one kind, and what it works on.
@@ -57,12 +61,23 @@ Piece make_piece(const std::string& kind, Device& device) {
   return {.model = std::move(model), .input = input, .gradient = gradient};
 }
 
+struct Span {
+  Moment begin = 0, end = 0;
+  Moment length() const { return end - begin; }
+};
+
+bool overlap(const Span& a, const Span& b) {
+  return a.begin < b.end && b.begin < a.end;
+}
+
+bool within(const Span& inner, const Span& outer) {
+  return outer.begin <= inner.begin && inner.end <= outer.end;
+}
+
 class Interference {
  public:
   Interference(Communicator& communicator, Device& device)
-      : communicator_(communicator),
-        device_(device),
-        flat_(at::ones({kBlockBytes.count / 4}, at::TensorOptions().device(device.torch()))) {}
+      : communicator_(communicator), device_(device) {}
 
   std::vector<InterferenceSample> measure();
 
@@ -74,31 +89,116 @@ class Interference {
     device_.synchronize();
     return host_now() - begin;
   }
+  at::Tensor array(Bytes bytes) const {
+    return at::ones({bytes.count / 4}, at::TensorOptions().device(device_.torch()));
+  }
   void measure_piece(const std::string& kind);
-  Moment all_reduce_alone();
-  void add(const std::string& kind, const std::string& beside, Moment alone, Moment together) {
+  void measure_waiting(const Piece& piece, const std::string& kind, int times);
+  void measure_transferring(const Piece& piece, const std::string& kind, Moment once, Bytes bytes);
+  std::vector<Span> common_spans(const std::vector<Transfer>& mine);
+  Moment all_reduce_alone(Bytes bytes);
+  void add(const std::string& kind, const std::string& beside, Bytes bytes, Moment alone,
+           Moment together) {
     samples_.push_back({.layer_kind = kind,
                         .beside = beside,
                         .workers = communicator_.size(),
                         .alone = Time::nanoseconds(alone),
-                        .together = Time::nanoseconds(together)});
+                        .together = Time::nanoseconds(together),
+                        .bytes = bytes});
   }
 
   Communicator& communicator_;
   Device& device_;
-  at::Tensor flat_;
-  Moment all_reduce_ = 0;  ///< ns, alone
+  std::map<Bytes, Moment> alone_;  ///< ns an all-reduce takes, by size
   std::vector<InterferenceSample> samples_;
 };
 
-Moment Interference::all_reduce_alone() {
+Moment Interference::all_reduce_alone(Bytes bytes) {
   constexpr int kTimes = 6;
+  const at::Tensor flat = array(bytes);
   communicator_.barrier();
-  for (int i = 0; i < kTimes; ++i) communicator_.all_reduce(flat_);
+  for (int i = 0; i < kTimes; ++i) communicator_.all_reduce(flat);
   std::vector<std::int64_t> times;
   for (const Transfer& t : communicator_.take_transfers()) times.push_back(t.done - t.launch);
   times.erase(times.begin());
   return agree(&communicator_, median_ns(times), device_.torch());
+}
+
+/// Beside an all-reduce that the last rank has not launched yet: it comes only after computing.
+void Interference::measure_waiting(const Piece& piece, const std::string& kind, int times) {
+  const at::Tensor flat = array(kLarge);
+  communicator_.barrier();
+  const Moment alone_before = compute(piece, times);
+  communicator_.barrier();
+  const bool last = communicator_.rank() == communicator_.size() - 1;
+  if (!last) communicator_.all_reduce(flat);
+  const Moment waiting = compute(piece, times);
+  if (last) communicator_.all_reduce(flat);
+  communicator_.take_transfers();
+  communicator_.barrier();
+  const Moment alone = (alone_before + compute(piece, times)) / 2;
+  if (!last) add(kind, "waiting", {}, alone, waiting);
+}
+
+/// From the last rank's launch to the last rank's end. Ranks of one host share a clock.
+std::vector<Span> Interference::common_spans(const std::vector<Transfer>& mine) {
+  std::vector<std::int64_t> moments;
+  for (const Transfer& transfer : mine) {
+    moments.push_back(transfer.launch);
+    moments.push_back(transfer.done);
+  }
+  std::vector<Span> spans(mine.size());
+  for (const auto& row : gather(&communicator_, moments, device_.torch())) {
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      spans[i].begin = std::max(spans[i].begin, row[2 * i]);
+      spans[i].end = std::max(spans[i].end, row[2 * i + 1]);
+    }
+  }
+  communicator_.take_transfers();  // of gathering
+  return spans;
+}
+
+/// Launches all-reduces from between layers, as backward does, with pauses in which the layers run
+/// alone: who computes holds the cores when the message comes, which is not so where transfers
+/// follow each other. Layers beside a transfer and alone take turns, so that drift hits both.
+void Interference::measure_transferring(const Piece& piece, const std::string& kind, Moment once,
+                                        Bytes bytes) {
+  const at::Tensor flat = array(bytes);
+  const Moment pause = kPause + 4 * alone_.at(bytes);
+  const auto gap = static_cast<int>(std::clamp<Moment>(pause / once, 1, 10'000));
+  communicator_.barrier();
+  communicator_.take_transfers();
+  std::vector<Span> layers;
+  for (int i = 0; i < gap * kTransfers; ++i) {
+    if (i % gap == gap / 2) communicator_.all_reduce(flat);
+    const Moment begin = host_now();
+    piece.run();
+    layers.push_back({begin, host_now()});
+  }
+  const std::vector<Span> transfers = common_spans(communicator_.take_transfers());
+
+  Moment alone = 0, beside = 0;
+  std::int64_t alone_count = 0, beside_count = 0;
+  for (const Span& layer : layers) {
+    if (std::ranges::any_of(transfers, [&](const Span& t) { return within(layer, t); })) {
+      beside += layer.length();
+      ++beside_count;
+    } else if (std::ranges::none_of(transfers, [&](const Span& t) { return overlap(layer, t); })) {
+      alone += layer.length();
+      ++alone_count;
+    }
+  }
+  if (bytes == kLarge && beside_count > 0 && alone_count > 0) {
+    add(kind, "transferring", {}, alone / alone_count, beside / beside_count);
+  }
+  Moment length = 0;
+  std::int64_t count = 0;
+  for (const Span& transfer : transfers) {
+    if (transfer.end > layers.back().end) continue;
+    length += transfer.length();
+    ++count;
+  }
+  if (count > 0) add(kind, "compute", bytes, alone_.at(bytes), length / count);
 }
 
 void Interference::measure_piece(const std::string& kind) {
@@ -106,43 +206,12 @@ void Interference::measure_piece(const std::string& kind) {
   piece.run();
   Moment once = std::max<Moment>(1, compute(piece, 2) / 2);
   once = agree(&communicator_, once, device_.torch());
-  const int times = static_cast<int>(std::clamp<Moment>(kWindow / once, 2, 10'000));
-
-  communicator_.barrier();
-  const Moment alone_before = compute(piece, times);
-
-  // Beside an all-reduce that the last rank has not launched yet: it comes only after computing.
-  communicator_.barrier();
-  communicator_.take_transfers();
-  const bool last = communicator_.rank() == communicator_.size() - 1;
-  if (!last) communicator_.all_reduce(flat_);
-  const Moment waiting = compute(piece, times);
-  if (last) communicator_.all_reduce(flat_);
-  communicator_.join();
-
-  // Beside transfers that follow each other for longer than the computing can take.
-  communicator_.barrier();
-  communicator_.take_transfers();
-  const auto enough = static_cast<int>(4 * kWindow / all_reduce_ + 4);
-  for (int i = 0; i < enough; ++i) communicator_.all_reduce(flat_);
-  const Moment begin = host_now();
-  const Moment transferring = compute(piece, times);
-  const Moment end = host_now();
-  std::vector<std::int64_t> beside;
-  for (const Transfer& t : communicator_.take_transfers()) {
-    if (t.launch >= begin && t.done <= end) beside.push_back(t.done - t.launch);
-  }
-
-  communicator_.barrier();
-  const Moment alone = (alone_before + compute(piece, times)) / 2;
-  // Only ranks other than the last one waited.
-  if (!last) add(kind, "waiting", alone, waiting);
-  add(kind, "transferring", alone, transferring);
-  if (!beside.empty()) add(kind, "compute", all_reduce_, median_ns(beside));
+  measure_waiting(piece, kind, static_cast<int>(std::clamp<Moment>(kWindow / once, 2, 10'000)));
+  for (const Bytes bytes : {kLarge, kSmall}) measure_transferring(piece, kind, once, bytes);
 }
 
 std::vector<InterferenceSample> Interference::measure() {
-  all_reduce_ = all_reduce_alone();
+  for (const Bytes bytes : {kLarge, kSmall}) alone_[bytes] = all_reduce_alone(bytes);
   for (const char* kind : {"conv", "norm", "activation", "pool", "linear"}) measure_piece(kind);
   return samples_;
 }

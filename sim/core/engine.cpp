@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "sim/core/error.h"
@@ -61,7 +62,10 @@ Simulation::Simulation(const TaskGraph& graph, const EngineOptions& options)
     : graph_(graph),
       options_(options),
       factors_(options),
-      transfers_slow_(graph.collective_beside_compute != Factor{}) {
+      transfers_slow_(graph.collective_beside_compute != Factor{} ||
+                      std::ranges::any_of(graph.collectives, [](const Collective& collective) {
+                        return collective.beside_compute != Factor{};
+                      })) {
   for (const Program& program : graph.programs) programs_.push_back(compile(graph, program));
   workers_.resize(graph.program_of_worker.size());
   transfers_.resize(kIterationWindow * graph.collectives.size());

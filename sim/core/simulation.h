@@ -105,8 +105,11 @@ class Simulation {
   void set_communication(Worker& worker, Communication state);
   void count_computing(int change);
   Factor compute_slowdown(const Worker& worker, const CompiledTask& task) const;
-  Factor transfer_slowdown() const {
+  Factor exchange_slowdown() const {
     return computing_ > 0 ? graph_.collective_beside_compute : Factor{};
+  }
+  Factor transfer_slowdown(const Collective& collective) const {
+    return computing_ > 0 ? graph_.collective_beside_compute * collective.beside_compute : Factor{};
   }
 
   std::int64_t later(std::int64_t duration) const;

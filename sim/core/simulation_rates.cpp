@@ -71,11 +71,12 @@ void Simulation::start_transfer(std::uint32_t collective, std::uint32_t iteratio
   Transfer& transfer = transfers_[index];
   transfer.launched = 0;
   transfer.start = now_;
-  transfer.work = graph_.collectives[collective].duration.ps();
+  const Collective& transferred = graph_.collectives[collective];
+  transfer.work = transferred.duration.ps();
   if (factors_.vary_by_task()) {
     transfer.work = scaled(transfer.work, factors_.collective(iteration, collective));
   }
-  transfer_applied_ = transfer_slowdown();
+  transfer_applied_ = transfer_slowdown(transferred);
   transfer.end = later(scaled(transfer.work, transfer_applied_));
   // Every rank's communication lane holds this collective, so no other can be transferring.
   LOCKSTEP_ASSERT(transferring_ == 0, "one transfer at a time");
@@ -170,7 +171,7 @@ void Simulation::settle() {
   for (const std::uint32_t index : unsettled_) settle_compute(workers_[index]);
   unsettled_.clear();
   if (transfer_unsettled_) settle_transfer();
-  if (exchange_unsettled()) exchange_->settle(now_, transfer_slowdown());
+  if (exchange_unsettled()) exchange_->settle(now_, exchange_slowdown());
 }
 
 void Simulation::settle_compute(Worker& worker) {
@@ -189,8 +190,10 @@ void Simulation::settle_compute(Worker& worker) {
 
 void Simulation::settle_transfer() {
   transfer_unsettled_ = false;
-  const Factor slowdown = transfer_slowdown();
-  if (transferring_ == 0 || slowdown == transfer_applied_) return;
+  if (transferring_ == 0) return;
+  const std::size_t collective = (transferring_ - 1) % graph_.collectives.size();
+  const Factor slowdown = transfer_slowdown(graph_.collectives[collective]);
+  if (slowdown == transfer_applied_) return;
   Transfer& transfer = transfers_[transferring_ - 1];
   transfer.end = transfer.start == now_
                      ? later(scaled(transfer.work, slowdown))

@@ -127,6 +127,9 @@ void validate(const TaskGraph& graph) {
         step.segment < Bytes{}) {
       reject_graph("a collective with a duration, size or rate below zero", "");
     }
+    if (is_zero(collective.beside_compute)) {
+      reject_graph("a slow-down of zero", "factors are one or more where work slows");
+    }
   }
   for (const DrawnDelay& delay : graph.delays) {
     if (delay.time < Time()) reject_graph("a delay below zero", "a delay is a span of time");

@@ -111,6 +111,8 @@ struct Collective {
   StepCost step = {};     ///< unused unless expanded
   std::uint32_t root = 0;
   std::uint32_t per_host = 1;  ///< ranks, hosts filled one after another: for `hierarchical`
+  Factor beside_compute = {};  ///< on top of the graph's, for what does not grow with the bytes:
+                               ///< unused when expanded
 };
 
 /// How much a compute task slows while a collective of its worker waits for a peer, or transfers.

@@ -23,6 +23,8 @@ void describe(Io& io, Described<Io, InterferenceFit>& fit) {
   io.field("waiting", fit.waiting, kSlowdown);
   io.field("transferring", fit.transferring, kSlowdown);
   io.field("collective_beside_compute", fit.collective_beside_compute, kSlowdown);
+  newer(io, "wait_beside_compute_ns",
+        [&] { io.field("wait_beside_compute_ns", fit.wait_beside_compute); });
   io.field("by_layer_kind", fit.by_layer_kind);
 }
 

@@ -15,6 +15,7 @@ namespace lockstep {
 struct InterferenceFit {
   double waiting = 1, transferring = 1;  ///< compute beside a collective of its worker
   double collective_beside_compute = 1;
+  Time wait_beside_compute;  ///< that a collective of a table takes longer, whatever its size
   struct ByLayerKind {
     std::string layer_kind;
     double waiting = 1, transferring = 1;

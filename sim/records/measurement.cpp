@@ -21,6 +21,9 @@ void describe(Io& io, Described<Io, InterferenceSample>& sample) {
   io.field("workers", sample.workers);
   io.field("alone_ns", sample.alone);
   io.field("together_ns", sample.together);
+  if (Io::kReading || sample.bytes > Bytes{}) {
+    newer(io, "bytes", [&] { io.field("bytes", sample.bytes); });
+  }
 }
 
 template <class Io>

@@ -36,6 +36,7 @@ struct InterferenceSample {
                        ///< the collective beside compute
   int workers = 0;
   Time alone, together;
+  Bytes bytes = {};  ///< of the collective, where it is what is timed
   bool operator==(const InterferenceSample&) const = default;
 };
 

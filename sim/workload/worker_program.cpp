@@ -18,6 +18,7 @@ GraphParts::GraphParts(const Workload& workload) {
     graph_.interference.push_back(factors(kind.waiting, kind.transferring));
   }
   graph_.collective_beside_compute = Factor::of(fit.collective_beside_compute);
+  wait_beside_compute_ = fit.wait_beside_compute;
   if (!workload.cpu && !workload.graph) {
     graph_.launch_queue = static_cast<std::uint32_t>(std::max(0, workload.launch_queue));
   }
@@ -36,7 +37,15 @@ std::uint16_t GraphParts::interference_of(const std::string& layer_kind) const {
 
 std::int32_t GraphParts::collective(std::size_t i, const Collective& collective) {
   LOCKSTEP_ASSERT(i <= graph_.collectives.size(), "programs number their collectives in order");
-  if (i == graph_.collectives.size()) graph_.collectives.push_back(collective);
+  if (i == graph_.collectives.size()) {
+    graph_.collectives.push_back(collective);
+    if (!collective.expanded && collective.duration > Time{}) {
+      const double slowed =
+          graph_.collective_beside_compute.value() * collective.duration.seconds();
+      graph_.collectives.back().beside_compute =
+          Factor::of(1 + wait_beside_compute_.seconds() / slowed);
+    }
+  }
   const Collective& shared = graph_.collectives[i];
   LOCKSTEP_ASSERT(shared.kind == collective.kind && shared.bytes == collective.bytes,
                   "all workers call the same collectives in the same order");

@@ -274,6 +274,22 @@ TEST_CASE("interference is a median, at least one, for each kind of layer") {
   CHECK(fit.collective_beside_compute == Approx(1.5));
 }
 
+TEST_CASE("what a collective beside compute waits, and by how much each byte is slower") {
+  Measurement measurement = cpu_measurement();
+  measurement.profiles = {sample(0, us(100), us(1200), us(100))};
+  // 4 KiB: 3100 instead of 100. 8 MiB: 7500 instead of 3100, so (7500 - 3100) / (3100 - 100) a
+  // byte.
+  measurement.interference = {
+      {"conv", "compute", 2, us(100), us(3100), Bytes{4096}},
+      {"norm", "compute", 2, us(100), us(3100), Bytes{4096}},
+      {"conv", "compute", 2, us(3100), us(7500), Bytes{8 << 20}},
+      {"norm", "compute", 2, us(3100), us(7500), Bytes{8 << 20}},
+  };
+  const InterferenceFit fit = calibrate({measurement}).interference;
+  CHECK(fit.wait_beside_compute == us(3000));
+  CHECK(fit.collective_beside_compute == Approx(4400.0 / 3000));
+}
+
 TEST_CASE("cores slow down against one active worker") {
   Measurement measurement = cpu_measurement();
   measurement.profiles = {sample(0, us(100), us(1200), us(100))};

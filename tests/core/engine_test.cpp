@@ -210,6 +210,9 @@ TEST_CASE("a transfer slows while any participant computes") {
   const EngineResult result = run(graph, recorded());
   // 0-10 at 2: 5 us of 20; 15 are left: ends at 25.
   CHECK(result.collectives[1].end == us(25));
+  // This one three times as much again: 0-10 at 6, 20 - 10 / 6 are left.
+  graph.collectives[0].beside_compute = Factor::of(3);
+  CHECK(run(graph, recorded()).collectives[1].end == us(30) - us(10) / 6);
 }
 
 TEST_CASE("a straggler's work takes longer, on the lanes that are slow") {

@@ -195,7 +195,8 @@ class NaiveSimulator {
         return worker.lanes[static_cast<std::size_t>(Lane::compute)].has_value();
       };
       return std::any_of(workers_.begin(), workers_.end(), computes)
-                 ? graph_.collective_beside_compute
+                 ? graph_.collective_beside_compute *
+                       graph_.collectives[task.collective].beside_compute
                  : Factor{};
     }
     const bool beside = communication && collective_of(*communication) != kNoCollective;

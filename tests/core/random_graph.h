@@ -104,6 +104,9 @@ inline RandomGraph random_graph(unsigned seed, const RandomGraphOptions& options
     graph.interference.push_back({Factor::of(1.1), Factor::of(1.7)});
     graph.interference.push_back({Factor::of(1.0), Factor::of(3.3)});
     if (random() % 2 == 0) graph.collective_beside_compute = Factor::of(1.4);
+    for (Collective& collective : graph.collectives) {
+      if (random() % 3 == 0) collective.beside_compute = Factor::of(2.6);
+    }
   }
   if (options.launch_queue) graph.launch_queue = static_cast<std::uint32_t>(between(random, 1, 6));
   return result;
