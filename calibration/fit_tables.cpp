@@ -79,17 +79,20 @@ Ratios ratios(const std::vector<InterferenceSample>& samples, const std::string&
   return result;
 }
 
-/// Of an all-reduce beside compute, over all kinds of layers: what it takes longer whatever its
-/// size, and by how much each further byte is slower. Two sizes tell them apart.
+/// Of an all-reduce beside compute: what it takes longer whatever its size, and by how much each
+/// further byte is slower. Two sizes tell them apart.
 struct BesideCompute {
   Time wait;
   double factor = 1;
+  double working = 1;  ///< the share of the larger one's time in which it does not wait
 };
 
-std::optional<BesideCompute> beside_compute(const std::vector<InterferenceSample>& samples) {
+std::optional<BesideCompute> beside_compute(const std::vector<InterferenceSample>& samples,
+                                            const std::optional<std::string>& layer_kind) {
   std::map<Bytes, std::pair<std::vector<Time>, std::vector<Time>>> by_size;  // alone, together
   for (const InterferenceSample& sample : samples) {
     if (sample.beside != "compute" || sample.bytes <= Bytes{}) continue;
+    if (layer_kind && sample.layer_kind != *layer_kind) continue;
     by_size[sample.bytes].first.push_back(sample.alone);
     by_size[sample.bytes].second.push_back(sample.together);
   }
@@ -105,6 +108,7 @@ std::optional<BesideCompute> beside_compute(const std::vector<InterferenceSample
         1.0, (large_together - small_together).seconds() / (large_alone - small_alone).seconds());
   }
   result.wait = std::max(Time{}, small_together - small_alone);
+  result.working = std::clamp(1 - result.wait.seconds() / large_together.seconds(), 0.1, 1.0);
   return result;
 }
 
@@ -192,14 +196,16 @@ InterferenceFit fit_interference(const std::vector<InterferenceSample>& samples,
   fit.transferring = factor_of_all(transferring, "beside a collective that transfers", fits);
   fit.collective_beside_compute =
       factor_of_all(ratios(samples, "compute"), "a collective beside compute", fits);
-  if (const auto beside = beside_compute(samples)) {
+  if (const auto beside = beside_compute(samples, std::nullopt)) {
     fit.collective_beside_compute = beside->factor;
     fit.wait_beside_compute = beside->wait;
   }
   std::map<std::string, InterferenceFit::ByLayerKind> kinds;
   const auto of_kind = [&](const std::string& kind) -> InterferenceFit::ByLayerKind& {
     return kinds
-        .try_emplace(kind, InterferenceFit::ByLayerKind{kind, fit.waiting, fit.transferring})
+        .try_emplace(kind, InterferenceFit::ByLayerKind{kind, fit.waiting, fit.transferring,
+                                                        fit.collective_beside_compute,
+                                                        fit.wait_beside_compute})
         .first->second;
   };
   for (const auto& [kind, values] : waiting) {
@@ -208,7 +214,15 @@ InterferenceFit fit_interference(const std::vector<InterferenceSample>& samples,
   for (const auto& [kind, values] : transferring) {
     if (!kind.empty()) of_kind(kind).transferring = factor(values);
   }
-  for (auto& [kind, entry] : kinds) fit.by_layer_kind.push_back(std::move(entry));
+  for (auto& [kind, entry] : kinds) {
+    if (const auto beside = beside_compute(samples, kind)) {
+      entry.collective_beside = beside->factor;
+      entry.wait_beside = beside->wait;
+      // Measured over all of a collective's time, part of which it waits and disturbs nobody.
+      entry.transferring = 1 + (entry.transferring - 1) / beside->working;
+    }
+    fit.by_layer_kind.push_back(std::move(entry));
+  }
   return fit;
 }
 

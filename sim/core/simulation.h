@@ -105,6 +105,7 @@ class Simulation {
   void set_communication(Worker& worker, Communication state);
   void count_computing(int change);
   Factor compute_slowdown(const Worker& worker, const CompiledTask& task) const;
+  Factor working_share(const Worker& worker) const;
   Factor exchange_slowdown() const {
     return computing_ > 0 ? graph_.collective_beside_compute : Factor{};
   }

@@ -161,9 +161,16 @@ Factor Simulation::compute_slowdown(const Worker& worker, const CompiledTask& ta
     case Communication::waiting:
       return slowed.waiting;
     case Communication::transferring:
-      return slowed.transferring;
+      return in_part(slowed.transferring, working_share(worker));
   }
   return Factor{};
+}
+
+/// Of the collective that the worker's communication lane holds.
+Factor Simulation::working_share(const Worker& worker) const {
+  const std::uint32_t head = worker.lanes[kCommunication].next;
+  return graph_.collectives[static_cast<std::size_t>(worker.program->tasks[head].collective)]
+      .working;
 }
 
 void Simulation::settle() {

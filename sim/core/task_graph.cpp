@@ -130,6 +130,7 @@ void validate(const TaskGraph& graph) {
     if (is_zero(collective.beside_compute)) {
       reject_graph("a slow-down of zero", "factors are one or more where work slows");
     }
+    if (collective.working > Factor{}) reject_graph("a share of time above one", "");
   }
   for (const DrawnDelay& delay : graph.delays) {
     if (delay.time < Time()) reject_graph("a delay below zero", "a delay is a span of time");

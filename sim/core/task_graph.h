@@ -111,8 +111,9 @@ struct Collective {
   StepCost step = {};     ///< unused unless expanded
   std::uint32_t root = 0;
   std::uint32_t per_host = 1;  ///< ranks, hosts filled one after another: for `hierarchical`
-  Factor beside_compute = {};  ///< on top of the graph's, for what does not grow with the bytes:
-                               ///< unused when expanded
+  // Unused when expanded, beside compute: for what does not grow with the bytes.
+  Factor beside_compute = {};  ///< it slows by, on top of the graph's
+  Factor working = {};         ///< the share of its time in which compute is slowed, at most one
 };
 
 /// How much a compute task slows while a collective of its worker waits for a peer, or transfers.

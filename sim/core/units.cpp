@@ -187,6 +187,16 @@ Factor operator*(Factor a, Factor b) {
   return product;
 }
 
+Factor in_part(Factor factor, Factor share) {
+  if (share == Factor{}) return factor;
+  constexpr std::int64_t kOne = std::int64_t{1} << 32;
+  const auto above = static_cast<std::int64_t>(factor.raw_) - kOne;
+  Factor result;
+  result.raw_ = static_cast<std::uint64_t>(
+      kOne + multiply_divide(above, static_cast<std::int64_t>(share.raw_), kOne));
+  return result;
+}
+
 std::int64_t multiply_divide(std::int64_t a, std::int64_t b, std::int64_t c) {
   LOCKSTEP_ASSERT(c > 0, "divisor above zero");
   const bool negative = (a < 0) != (b < 0);

@@ -41,6 +41,8 @@ class Factor {
   constexpr double value() const { return static_cast<double>(raw_) * 0x1p-32; }
   constexpr auto operator<=>(const Factor&) const = default;
   friend Factor operator*(Factor a, Factor b);
+  /// One where share is zero, `factor` where it is one, and a straight line between.
+  friend Factor in_part(Factor factor, Factor share);
 
  private:
   std::uint64_t raw_ = std::uint64_t{1} << 32;

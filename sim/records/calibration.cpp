@@ -16,6 +16,9 @@ void describe(Io& io, Described<Io, InterferenceFit::ByLayerKind>& kind) {
   io.field("layer_kind", kind.layer_kind);
   io.field("waiting", kind.waiting, kSlowdown);
   io.field("transferring", kind.transferring, kSlowdown);
+  newer(io, "collective_beside",
+        [&] { io.field("collective_beside", kind.collective_beside, kSlowdown); });
+  newer(io, "wait_beside_ns", [&] { io.field("wait_beside_ns", kind.wait_beside); });
 }
 
 template <class Io>

@@ -19,6 +19,8 @@ struct InterferenceFit {
   struct ByLayerKind {
     std::string layer_kind;
     double waiting = 1, transferring = 1;
+    double collective_beside = 1;  ///< the collective, by each byte
+    Time wait_beside;
     bool operator==(const ByLayerKind&) const = default;
   };
   std::vector<ByLayerKind> by_layer_kind;

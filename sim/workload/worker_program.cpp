@@ -1,11 +1,47 @@
 #include "sim/workload/worker_program.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "sim/core/error.h"
 
 namespace lockstep {
+namespace {
+
+/// How a collective goes on beside backward, whose layers hold the cores each in their own way:
+/// they count by the time that they take.
+struct BesideBackward {
+  double slowdown = 1;
+  double wait = 0;  ///< s
+};
+
+BesideBackward beside_backward(const Workload& workload) {
+  const InterferenceFit& fit = workload.interference;
+  const BesideBackward any{.slowdown = fit.collective_beside_compute,
+                           .wait = fit.wait_beside_compute.seconds()};
+  std::map<std::string_view, BesideBackward> kinds;
+  for (const InterferenceFit::ByLayerKind& kind : fit.by_layer_kind) {
+    if (kind.collective_beside == 1 && kind.wait_beside == Time{}) continue;  // not measured
+    kinds[kind.layer_kind] = {.slowdown = kind.collective_beside,
+                              .wait = kind.wait_beside.seconds()};
+  }
+  double time = 0;
+  BesideBackward sum{.slowdown = 0};
+  for (const Layer& layer : workload.profiles.front().layers) {
+    const double seconds = layer.backward.device.seconds();
+    const auto known = kinds.find(layer.kind);
+    const BesideBackward& kind = known == kinds.end() ? any : known->second;
+    time += seconds;
+    sum.slowdown += seconds * kind.slowdown;
+    sum.wait += seconds * kind.wait;
+  }
+  if (time <= 0) return any;
+  return {.slowdown = sum.slowdown / time, .wait = sum.wait / time};
+}
+
+}  // namespace
+
 GraphParts::GraphParts(const Workload& workload) {
   const InterferenceFit& fit = workload.interference;
   const auto factors = [](double waiting, double transferring) {
@@ -17,8 +53,9 @@ GraphParts::GraphParts(const Workload& workload) {
     interference_[kind.layer_kind] = static_cast<std::uint16_t>(graph_.interference.size());
     graph_.interference.push_back(factors(kind.waiting, kind.transferring));
   }
-  graph_.collective_beside_compute = Factor::of(fit.collective_beside_compute);
-  wait_beside_compute_ = fit.wait_beside_compute;
+  const BesideBackward beside = beside_backward(workload);
+  graph_.collective_beside_compute = Factor::of(beside.slowdown);
+  wait_beside_compute_ = Time::nanoseconds(std::llround(beside.wait * 1e9));
   if (!workload.cpu && !workload.graph) {
     graph_.launch_queue = static_cast<std::uint32_t>(std::max(0, workload.launch_queue));
   }
@@ -39,11 +76,12 @@ std::int32_t GraphParts::collective(std::size_t i, const Collective& collective)
   LOCKSTEP_ASSERT(i <= graph_.collectives.size(), "programs number their collectives in order");
   if (i == graph_.collectives.size()) {
     graph_.collectives.push_back(collective);
-    if (!collective.expanded && collective.duration > Time{}) {
-      const double slowed =
+    if (!collective.expanded && collective.duration > Time{} && wait_beside_compute_ > Time{}) {
+      const double working =
           graph_.collective_beside_compute.value() * collective.duration.seconds();
-      graph_.collectives.back().beside_compute =
-          Factor::of(1 + wait_beside_compute_.seconds() / slowed);
+      const double all = working + wait_beside_compute_.seconds();
+      graph_.collectives.back().beside_compute = Factor::of(all / working);
+      graph_.collectives.back().working = Factor::of(working / all);
     }
   }
   const Collective& shared = graph_.collectives[i];

@@ -28,7 +28,7 @@ class GraphParts {
   TaskGraph graph_;
   std::map<std::string, std::uint32_t> names_;
   std::map<std::string, std::uint16_t> interference_;
-  Time wait_beside_compute_;  ///< added to each collective of a table, as part of its slow-down
+  Time wait_beside_compute_;  ///< of a table's collective, in which it slows nobody
 };
 
 /// Writes one iteration of one worker, in program order, as what the program does becomes tasks:

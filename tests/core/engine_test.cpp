@@ -210,9 +210,20 @@ TEST_CASE("a transfer slows while any participant computes") {
   const EngineResult result = run(graph, recorded());
   // 0-10 at 2: 5 us of 20; 15 are left: ends at 25.
   CHECK(result.collectives[1].end == us(25));
-  // This one three times as much again: 0-10 at 6, 20 - 10 / 6 are left.
-  graph.collectives[0].beside_compute = Factor::of(3);
-  CHECK(run(graph, recorded()).collectives[1].end == us(30) - us(10) / 6);
+  // This one more than the others: 0-10 at 5, 18 are left.
+  graph.collectives[0].beside_compute = Factor::of(2.5);
+  CHECK(run(graph, recorded()).collectives[1].end == us(28));
+}
+
+TEST_CASE("a transfer that waits for its cores slows compute in a part of its time") {
+  ProgramBuilder builder;
+  builder.add(collective(0));
+  builder.add({.work = us(10), .interference = 1, .lane = Lane::compute});
+  TaskGraph graph = graph_of({builder.build()}, {{.duration = us(100)}});
+  graph.interference.push_back({.waiting = {}, .transferring = Factor::of(2)});
+  CHECK(run(graph, recorded()).tasks[1].end == us(20));
+  graph.collectives[0].working = Factor::of(0.5);
+  CHECK(run(graph, recorded()).tasks[1].end == us(15));
 }
 
 TEST_CASE("a straggler's work takes longer, on the lanes that are slow") {

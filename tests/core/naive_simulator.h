@@ -202,7 +202,8 @@ class NaiveSimulator {
     const bool beside = communication && collective_of(*communication) != kNoCollective;
     if (task.lane != Lane::compute || !beside) return Factor{};
     const Interference& slowed = graph_.interference[task.interference];
-    return communication->transferring ? slowed.transferring : slowed.waiting;
+    if (!communication->transferring) return slowed.waiting;
+    return in_part(slowed.transferring, graph_.collectives[collective_of(*communication)].working);
   }
 
   void settle() {

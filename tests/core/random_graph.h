@@ -106,6 +106,7 @@ inline RandomGraph random_graph(unsigned seed, const RandomGraphOptions& options
     if (random() % 2 == 0) graph.collective_beside_compute = Factor::of(1.4);
     for (Collective& collective : graph.collectives) {
       if (random() % 3 == 0) collective.beside_compute = Factor::of(2.6);
+      if (random() % 3 == 0) collective.working = Factor::of(0.3);
     }
   }
   if (options.launch_queue) graph.launch_queue = static_cast<std::uint32_t>(between(random, 1, 6));
