@@ -86,6 +86,7 @@ Batch random_images(const Model& model, int batch, const at::Generator& generato
 
 /// `drawn` again and again until there are `samples`.
 at::Tensor repeated(const at::Tensor& drawn, int samples, c10::Device device) {
+  if (drawn.size(0) == samples) return drawn.to(device);
   std::vector<std::int64_t> shape = drawn.sizes().vec();
   shape.front() = samples;
   // First of all: where memory does not suffice, that is soon said.
