@@ -1,6 +1,8 @@
 #include "runner/data/loader.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <fmt/format.h>
@@ -18,6 +20,14 @@ namespace lockstep::runner {
 namespace {
 
 constexpr int kSyntheticBatches = 4;
+/// Floats that are drawn for a device; the host needs about a quarter of a second for them.
+constexpr std::int64_t kDrawn = std::int64_t{1} << 25;
+
+std::string to_string(SampleKind kind) {
+  return kind == SampleKind::tokens  ? "rows of words"
+         : kind == SampleKind::image ? "images"
+                                     : "images with captions";
+}
 
 /// Read once for all loaders of a process that live at the same time.
 std::shared_ptr<const Dataset> shared_dataset(const LoaderOptions& options) {
@@ -37,8 +47,7 @@ void check_fits(const Model& model, const Dataset& dataset, const LoaderOptions&
     throw InputError(
         {}, "data",
         fmt::format("{} takes {} of {}, {} holds images, shown as 3x32x32", model.name(),
-                    model.samples() == SampleKind::tokens ? "rows of words" : "images",
-                    fmt::join(model.input_shape(), "x"), options.data),
+                    to_string(model.samples()), fmt::join(model.input_shape(), "x"), options.data),
         "use synthetic");
   }
   if (dataset.samples() < std::int64_t{batch} * options.workers) {
@@ -59,15 +68,53 @@ Batch random_text(const Model& model, int batch, const at::Generator& generator,
           .target = words.narrow(1, 1, positions).contiguous().to(device)};
 }
 
+/// Images, each with a caption behind it.
+Batch random_captions(const Model& model, int batch, const at::Generator& generator) {
+  const std::int64_t words = model.caption_words();
+  const std::int64_t floats = model.input_shape().front();
+  const at::Tensor image = at::randn({batch, floats - words}, generator);
+  const at::Tensor caption = at::randint(model.classes(), {batch, words}, generator, at::kLong);
+  return {.input = at::cat({image, caption.to(at::kFloat)}, 1), .target = caption};
+}
+
+Batch random_images(const Model& model, int batch, const at::Generator& generator) {
+  std::vector<std::int64_t> shape = model.input_shape();
+  shape.insert(shape.begin(), batch);
+  return {.input = at::randn(shape, generator),
+          .target = at::randint(model.classes(), {batch}, generator, at::kLong)};
+}
+
+/// `drawn` again and again until there are `samples`.
+at::Tensor repeated(const at::Tensor& drawn, int samples, c10::Device device) {
+  if (drawn.size(0) == samples) return drawn.to(device);
+  std::vector<std::int64_t> shape = drawn.sizes().vec();
+  shape.front() = samples;
+  // First of all: where memory does not suffice, that is soon said.
+  const at::Tensor all = at::empty(shape, drawn.options().device(device));
+  const at::Tensor block = drawn.to(device);
+  for (std::int64_t done = 0; done < samples;) {
+    const std::int64_t count = std::min<std::int64_t>(block.size(0), samples - done);
+    all.narrow(0, done, count).copy_(block.narrow(0, 0, count));
+    done += count;
+  }
+  return all;
+}
+
 }  // namespace
 
 Batch random_batch(const Model& model, int batch, std::uint64_t seed, c10::Device device) {
   const at::Generator generator = at::detail::createCPUGenerator(seed);
   if (model.samples() == SampleKind::tokens) return random_text(model, batch, generator, device);
-  std::vector<std::int64_t> shape = model.input_shape();
-  shape.insert(shape.begin(), batch);
-  return {.input = at::randn(shape, generator).to(device),
-          .target = at::randint(model.classes(), {batch}, generator, at::kLong).to(device)};
+  const std::int64_t sample = model.input_bytes() / static_cast<std::int64_t>(sizeof(float));
+  const int drawn = device.is_cpu()
+                        ? batch
+                        : static_cast<int>(std::clamp<std::int64_t>(kDrawn / sample, 1, batch));
+  const Batch block = model.samples() == SampleKind::captioned_image
+                          ? random_captions(model, drawn, generator)
+                          : random_images(model, drawn, generator);
+  if (device.is_cpu()) return block;
+  return {.input = repeated(block.input, batch, device),
+          .target = repeated(block.target, batch, device)};
 }
 
 Sampler::Sampler(std::int64_t samples, int batch, const LoaderOptions& options)

@@ -12,7 +12,9 @@
 
 namespace lockstep::runner {
 
-/// Samples drawn from a normal distribution, with random classes; or random words.
+/// Samples drawn from a normal distribution, with random classes or captions; or random words.
+/// Draws are the same on all devices; batches above 128 MiB of images repeat samples on GPUs, since
+/// the host would draw them for seconds.
 Batch random_batch(const Model& model, int batch, std::uint64_t seed, c10::Device device);
 
 struct LoaderOptions {

@@ -26,6 +26,7 @@ std::string count(std::size_t n, const std::string& what) {
 std::string what_a_piece_is(const PieceEstimate& piece, const MeasureOptions& options) {
   if (piece.name == "machine") return "collectives, copies, compute beside them, cores";
   if (piece.name == "collectives") return "by size";
+  if (options.device == "cuda") return "profiles, runs and tables on so many";
   return fmt::format("{}{} steps each of {}", options.calibration.empty() ? "profiles; " : "",
                      options.steps, fmt::join(options.strategies, ", "));
 }

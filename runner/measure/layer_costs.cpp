@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runner/measure/profile.h"
 #include "sim/core/error.h"
 
 namespace lockstep::runner {
@@ -127,15 +128,15 @@ Cost& cost_of(Profile& profile, const StretchTime& stretch) {
 }  // namespace
 
 void fill_costs(Profile& profile, const LayerTimes& work, const LayerTimes& host, Time gap) {
-  int order = 0;
+  std::vector<int> order;
   for (const StretchTime& stretch : work) {
     Cost& cost = cost_of(profile, stretch);
     cost.device += stretch.time + gap * stretch.launches;
     cost.launches += stretch.launches;
-    if (stretch.kind == StretchKind::backward) {
-      profile.layers[static_cast<std::size_t>(stretch.layer)].backward_order = order++;
-    }
+    if (stretch.kind == StretchKind::backward) order.push_back(stretch.layer);
   }
+  const std::vector<int> places = places_in_backward(order, profile.layers.size());
+  for (std::size_t i = 0; i < places.size(); ++i) profile.layers[i].backward_order = places[i];
   for (const StretchTime& stretch : host) cost_of(profile, stretch).host += stretch.time;
 }
 

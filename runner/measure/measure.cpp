@@ -78,11 +78,7 @@ bool refused(const LaunchResult& result) {
 
 /// Says it from an earlier visit with the same flags, or from quick timings by workers.
 ExitCode dry_run(const MeasureOptions& options, const std::vector<std::string>& arguments) {
-  const auto before = visit_in(options.out);
-  if (before && before->finished && difference(before->settings, options.settings).empty()) {
-    print_plan(*before, options, /*earlier=*/true);
-    return ExitCode::done;
-  }
+  if (print_earlier_plan(options)) return ExitCode::done;
   const LaunchResult result = launch_repeat(options, arguments, 0, "dry-run");
   if (refused(result)) return ExitCode::bad_input;
   if (result.interrupted || result.rank >= 0) throw_failure(result, "nothing was written");

@@ -236,8 +236,6 @@ void check_across(const MeasureOptions& options) {
   if (!cuda && options.search_batches) {
     refuse("--batches", "auto fills the memory of GPUs", "--device cuda, or a list as in 16,32");
   }
-  if (cuda && options.dry_run) refuse("--dry-run", "is for --device cpu");
-  if (cuda && options.resume) refuse("--resume", "is for --device cpu");
   if (cuda && options.budget > Time{}) {
     refuse("--budget", "is for --device cpu", "on GPUs --block and --repeats say how long");
   }

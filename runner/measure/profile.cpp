@@ -70,6 +70,16 @@ class PartMedians {
 
 }  // namespace
 
+std::vector<int> places_in_backward(const std::vector<int>& backward_order, std::size_t layers) {
+  std::vector<int> places(layers, -1);
+  int next = 0;
+  for (const int layer : backward_order) places[static_cast<std::size_t>(layer)] = next++;
+  for (std::size_t i = layers; i-- > 0;) {
+    if (places[i] < 0) places[i] = next++;
+  }
+  return places;
+}
+
 Profile host_profile(const Model& model, const std::vector<StepParts>& steps,
                      const std::vector<int>& ready_order) {
   LOCKSTEP_ASSERT(!steps.empty(), "a profile rests on steps");
@@ -81,6 +91,8 @@ Profile host_profile(const Model& model, const std::vector<StepParts>& steps,
 
   Profile profile;
   profile.model = model.name();
+  const std::vector<int> backward =
+      places_in_backward(steps.back().backward_order, model.layers().size());
   std::size_t parameter = 0;
   for (std::size_t i = 0; i < model.layers().size(); ++i) {
     const ModelLayer& from = model.layers()[i];
@@ -89,10 +101,9 @@ Profile host_profile(const Model& model, const std::vector<StepParts>& steps,
     layer.kind = from.kind;
     layer.forward.device = medians.time([i](const StepParts& s) { return s.forward[i]; });
     layer.backward.device = medians.time([i](const StepParts& s) { return s.backward[i]; });
-    const auto& order = steps.back().backward_order;
-    layer.backward_order =
-        static_cast<int>(std::ranges::find(order, static_cast<int>(i)) - order.begin());
+    layer.backward_order = backward[i];
     for (const NamedTensor& tensor : from.parameters) {
+      if (from.frozen) break;
       layer.parameters.push_back({.name = from.name + "." + tensor.name,
                                   .bytes = {static_cast<std::int64_t>(tensor.tensor.nbytes())},
                                   .ready_order = place_of[parameter++]});

@@ -39,6 +39,9 @@ struct StepParts {
 };
 StepParts cut_at_marks(const std::vector<MarkedMoment>& marks, std::size_t layers);
 
+/// Places in the order of backward, by layer. Layers that have no backward come last.
+std::vector<int> places_in_backward(const std::vector<int>& backward_order, std::size_t layers);
+
 /// Costs by layer from several steps: medians of each part, scaled together so that they add up to
 /// the median step. `ready_order` holds indices in Model::parameters(). Host computes: host times
 /// are zero.

@@ -87,6 +87,27 @@ VisitRecord open_visit(const MeasureOptions& options) {
   return options.resume ? visit_to_resume(options) : begin_visit(options);
 }
 
+bool print_earlier_plan(const MeasureOptions& options) {
+  const auto before = visit_in(options.out);
+  if (!before || !before->finished) return false;
+  if (!difference(before->settings, options.settings).empty()) return false;
+  print_plan(*before, options, /*earlier=*/true);
+  return true;
+}
+
+std::string what_is_kept(const VisitRecord& record, const MeasureOptions& options,
+                         const std::vector<std::string>& arguments) {
+  return fmt::format("what was measured before ({}) is kept in {}; go on with: {}",
+                     span(record.spent), options.out, resume_command(arguments));
+}
+
+void close_visit(VisitRecord& record, const std::string& out) {
+  record.finished = true;
+  record.older = false;
+  write_visit(record, visit_file(out));
+  remove_own_parts(out);
+}
+
 void forget_visit(const std::string& out) {
   remove_own_parts(out);
   std::error_code ignored;
@@ -106,8 +127,7 @@ std::string keep_visit(const MeasureOptions& options, int workers, const LaunchR
       if (result.rank >= 0) note_failure(whole, result);
       write_results(whole, options.out);
     }
-    return fmt::format("what was measured before ({}) is kept in {}; go on with: {}",
-                       span(record.spent), options.out, resume_command(arguments));
+    return what_is_kept(record, options, arguments);
   } catch (const std::exception& error) {
     return fmt::format("what was measured before is kept in {}/parts ({})", options.out,
                        error.what());
@@ -117,10 +137,7 @@ std::string keep_visit(const MeasureOptions& options, int workers, const LaunchR
 void finish_visit(VisitRecord record, const MeasureOptions& options, int workers) {
   const Part whole = merge_parts(options.out, record.done, workers);
   write_results(whole, options.out);
-  record.finished = true;
-  record.older = false;
-  write_visit(record, visit_file(options.out));
-  remove_own_parts(options.out);
+  close_visit(record, options.out);
   print_closing(whole, record, options);
 }
 

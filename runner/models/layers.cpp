@@ -28,12 +28,6 @@ using Inputs = ModelLayer::Inputs;
 constexpr double kNormMomentum = 0.1;
 constexpr double kNormEpsilon = 1e-5;
 
-/// PyTorch's default for weights and biases alike: uniform within 1/sqrt(fan in).
-at::Tensor draw(at::IntArrayRef shape, std::int64_t fan_in) {
-  const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
-  return at::empty(shape).uniform_(-bound, bound, parameter_draws());
-}
-
 std::vector<NamedTensor> norm_buffers(int channels) {
   return {{"running_mean", at::zeros({channels})},
           {"running_var", at::ones({channels})},
@@ -63,12 +57,17 @@ void seed_parameters(std::uint64_t seed) {
   at::manual_seed(seed);
 }
 
+at::Tensor draw_uniform(at::IntArrayRef shape, std::int64_t fan_in) {
+  const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
+  return at::empty(shape).uniform_(-bound, bound, parameter_draws());
+}
+
 int add_conv(Model& model, const std::string& name, int input, const ConvShape& shape) {
   const std::int64_t fan_in = std::int64_t{shape.in} * shape.kernel * shape.kernel;
   ModelLayer layer{.name = name, .kind = "conv", .inputs = {input}};
   layer.parameters.push_back(
-      {"weight", draw({shape.out, shape.in, shape.kernel, shape.kernel}, fan_in)});
-  if (shape.bias) layer.parameters.push_back({"bias", draw({shape.out}, fan_in)});
+      {"weight", draw_uniform({shape.out, shape.in, shape.kernel, shape.kernel}, fan_in)});
+  if (shape.bias) layer.parameters.push_back({"bias", draw_uniform({shape.out}, fan_in)});
   layer.forward = [shape](const ModelLayer& self, Inputs in) {
     const at::Tensor bias = shape.bias ? self.parameters[1].tensor : at::Tensor();
     return at::conv2d(in[0], self.parameters[0].tensor, bias, shape.stride, shape.padding);
@@ -90,7 +89,7 @@ int add_conv_unit(Model& model, const std::string& name, int input, const ConvUn
   const std::int64_t fan_in = std::int64_t{shape.in} * shape.height * shape.width;
   ModelLayer layer{.name = name, .kind = "conv_norm", .inputs = {input}};
   layer.parameters = {
-      {"conv.weight", draw({shape.out, shape.in, shape.height, shape.width}, fan_in)},
+      {"conv.weight", draw_uniform({shape.out, shape.in, shape.height, shape.width}, fan_in)},
       {"bn.weight", at::ones({shape.out})},
       {"bn.bias", at::zeros({shape.out})}};
   layer.buffers = norm_buffers(shape.out);
@@ -139,7 +138,7 @@ int add_mean_pool(Model& model, const std::string& name, int input) {
 
 int add_linear(Model& model, const std::string& name, int input, int in, int out) {
   ModelLayer layer{.name = name, .kind = "linear", .inputs = {input}};
-  layer.parameters = {{"weight", draw({out, in}, in)}, {"bias", draw({out}, in)}};
+  layer.parameters = {{"weight", draw_uniform({out, in}, in)}, {"bias", draw_uniform({out}, in)}};
   layer.forward = [](const ModelLayer& self, Inputs inputs) {
     return at::linear(inputs[0].flatten(1), self.parameters[0].tensor, self.parameters[1].tensor);
   };

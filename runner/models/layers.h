@@ -2,7 +2,9 @@
 
 #include <ATen/core/Generator.h>
 
+#include <array>
 #include <string>
+#include <vector>
 
 #include "runner/models/model.h"
 
@@ -42,6 +44,11 @@ int add_average_pool(Model& model, const std::string& name, int input, int kerne
 int add_mean_pool(Model& model, const std::string& name, int input);
 /// Flattens what it reads to (batch, in).
 int add_linear(Model& model, const std::string& name, int input, int in, int out);
+/// Images to the 2048 features of a ResNet of bottlenecks, (batch, 2048, 1, 1).
+int add_bottleneck_features(Model& model, const std::string& prefix, int input,
+                            const std::array<int, 4>& depths);
+/// What PyTorch draws weights and biases from by default: uniform within 1/sqrt(fan in).
+at::Tensor draw_uniform(at::IntArrayRef shape, std::int64_t fan_in);
 int add_sum(Model& model, const std::string& name, int a, int b);
 /// Puts the channels of several images of one size behind each other.
 int add_cat(Model& model, const std::string& name, const std::vector<int>& inputs);

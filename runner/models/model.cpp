@@ -47,6 +47,10 @@ int Model::add(ModelLayer layer) {
   return index;
 }
 
+void Model::freeze() {
+  for (ModelLayer& layer : layers_) layer.frozen = true;
+}
+
 void Model::finish(c10::Device device) {
   LOCKSTEP_ASSERT(!layers_.empty() && parameters_.empty(), "a model is finished once");
   last_reader_.assign(layers_.size(), static_cast<int>(layers_.size()));
@@ -56,7 +60,12 @@ void Model::finish(c10::Device device) {
       if (input >= 0) last_reader_[static_cast<std::size_t>(input)] = static_cast<int>(i);
     }
     for (NamedTensor& parameter : layers_[i].parameters) {
-      parameter.tensor = parameter.tensor.detach().to(device).requires_grad_(true);
+      parameter.tensor = parameter.tensor.detach().to(device);
+    }
+    if (layers_[i].settle) layers_[i].settle(layers_[i]);
+    for (NamedTensor& parameter : layers_[i].parameters) {
+      if (layers_[i].frozen) continue;
+      parameter.tensor.requires_grad_(true);
       parameters_.push_back(parameter.tensor);
     }
     if (const auto owner = layers_[i].ties) {
@@ -142,6 +151,7 @@ void Model::mark_layer(int index, const at::Tensor& output, Recorder* recorder) 
   recorder->mark(Mark::forward_end, index);
   layers_[static_cast<std::size_t>(index)].output_bytes =
       static_cast<std::int64_t>(output.nbytes());
+  if (!output.requires_grad()) return;  // nothing before it is trained
   output.register_hook(
       [recorder, index](const at::Tensor&) { recorder->mark(Mark::backward_begin, index); });
 }

@@ -24,7 +24,7 @@ struct ModelLayer {
 
   std::string name;  ///< "features.0"
   std::string kind;  ///< "conv", "norm", "conv_norm", "linear", "activation", "pool", "add", "cat",
-                     ///< "embedding", "attention", "dropout", "loss"
+                     ///< "embedding", "attention", "dropout", "slice", "recurrent", "loss"
   std::vector<int> inputs;  ///< earlier layers, or Model::kInput, or Model::kTarget
   std::vector<NamedTensor> parameters{};
   std::vector<NamedTensor> buffers{};
@@ -34,13 +34,18 @@ struct ModelLayer {
   /// model is finished. It is listed there only: its gradient is the sum over both.
   std::optional<int> ties{};
   at::Tensor tied{};
-  double dropout = 0;  ///< probability with which it drops a value
+  double dropout = 0;   ///< probability with which it drops a value
+  bool frozen = false;  ///< its parameters are not trained: they have no gradients
+  /// Called once everything is on its device, where that wants its parameters in an order.
+  std::function<void(ModelLayer& layer)> settle{};
 };
 
 /// What one sample is, and what its target.
 enum class SampleKind {
   image,   ///< floats; one class
   tokens,  ///< a row of int64 words, each below Model::classes(); for every word the next one
+  captioned_image,  ///< floats: 3 planes of an image, then the numbers of the words of its caption,
+                    ///< each below Model::classes(), which floats hold exactly; these words
 };
 
 /// A network as the list of its leaf layers in forward order, each naming the layers it reads;
@@ -55,6 +60,8 @@ class Model {
 
   /// Appends a layer; returns its index.
   int add(ModelLayer layer);
+  /// Freezes the layers that have been added.
+  void freeze();
   /// Call once after the last layer. Moves everything to `device` and lays the buffers out as
   /// views of one flat tensor per type, so that broadcasting them takes no copies.
   void finish(c10::Device device);
@@ -71,9 +78,11 @@ class Model {
   SampleKind samples() const { return samples_; }
   std::int64_t input_bytes() const;  ///< of one sample, without its target
   const std::vector<ModelLayer>& layers() const { return layers_; }
-  /// All parameters, in forward order of their layers.
+  int caption_words() const { return caption_words_; }  ///< of a captioned image
+  void set_caption_words(int words) { caption_words_ = words; }
+  /// All that are trained, in forward order of their layers.
   const std::vector<at::Tensor>& parameters() const { return parameters_; }
-  std::int64_t parameter_count() const;
+  std::int64_t parameter_count() const;  ///< the same
   /// At most two tensors: all floating-point buffers, all counters.
   const std::vector<at::Tensor>& flat_buffers() const { return flat_buffers_; }
 
@@ -93,6 +102,7 @@ class Model {
   std::vector<std::int64_t> input_shape_;
   int classes_;
   SampleKind samples_;
+  int caption_words_ = 0;
   std::vector<ModelLayer> layers_;
   std::vector<int> last_reader_;  ///< by layer: outputs are let go when nobody reads them any more
   std::vector<at::Tensor> parameters_, flat_buffers_;

@@ -61,16 +61,21 @@ int add_bottleneck(Model& model, const std::string& name, int input, const Block
 
 using AddBlock = int (*)(Model&, const std::string&, int, const Block&);
 
-/// The four stages, the mean over the image, the classifier and the loss. `expansion`: outgoing
-/// over inner channels of a block.
-void add_trunk(Model& model, int x, const std::array<int, 4>& depths, AddBlock add_block,
-               int expansion, bool norm = true) {
+struct Features {
+  int layer = 0, channels = 0;
+};
+
+/// The four stages and the mean over the image. `expansion`: outgoing over inner channels of a
+/// block.
+Features add_stages(Model& model, int x, const std::array<int, 4>& depths, AddBlock add_block,
+                    int expansion, const std::string& prefix, bool norm) {
   constexpr int kStemChannels = 64;
   int channels = kStemChannels;
   for (int stage = 0; stage < 4; ++stage) {
     const int width = kStemChannels << stage;
     for (int i = 0; i < depths[static_cast<std::size_t>(stage)]; ++i) {
-      const std::string name = "layer" + std::to_string(stage + 1) + "." + std::to_string(i) + ".";
+      const std::string name =
+          prefix + "layer" + std::to_string(stage + 1) + "." + std::to_string(i) + ".";
       const Block block{.in = channels,
                         .width = width,
                         .out = width * expansion,
@@ -80,9 +85,15 @@ void add_trunk(Model& model, int x, const std::array<int, 4>& depths, AddBlock a
       channels = block.out;
     }
   }
-  x = add_mean_pool(model, "avgpool", x);
-  x = add_linear(model, "fc", x, channels, model.classes());
-  add_cross_entropy(model, x);
+  return {.layer = add_mean_pool(model, prefix + "avgpool", x), .channels = channels};
+}
+
+/// With the classifier and the loss.
+void add_trunk(Model& model, int x, const std::array<int, 4>& depths, AddBlock add_block,
+               int expansion, bool norm = true) {
+  const Features features = add_stages(model, x, depths, add_block, expansion, "", norm);
+  add_cross_entropy(model,
+                    add_linear(model, "fc", features.layer, features.channels, model.classes()));
 }
 
 Model make_resnet18(const std::string& name, bool norm) {
@@ -93,18 +104,30 @@ Model make_resnet18(const std::string& name, bool norm) {
   return model;
 }
 
+constexpr int kExpansion = 4;  // of bottlenecks
+
+int add_imagenet_stem(Model& model, int input, const std::string& prefix) {
+  int x = add_conv_norm(model, prefix + "conv1", prefix + "bn1", input,
+                        {.in = 3, .out = 64, .kernel = 7, .stride = 2, .padding = 3});
+  x = add_relu(model, prefix + "relu", x);
+  return add_max_pool(model, prefix + "maxpool", x, 3, 2, 1);
+}
+
 /// Of ImageNet, 224x224.
 Model make_bottlenecks(const std::string& name, const std::array<int, 4>& depths) {
   Model model(name, {3, 224, 224}, 1000);
-  int x = add_conv_norm(model, "conv1", "bn1", Model::kInput,
-                        {.in = 3, .out = 64, .kernel = 7, .stride = 2, .padding = 3});
-  x = add_relu(model, "relu", x);
-  x = add_max_pool(model, "maxpool", x, 3, 2, 1);
-  add_trunk(model, x, depths, add_bottleneck, 4);
+  add_trunk(model, add_imagenet_stem(model, Model::kInput, ""), depths, add_bottleneck, kExpansion);
   return model;
 }
 
 }  // namespace
+
+int add_bottleneck_features(Model& model, const std::string& prefix, int input,
+                            const std::array<int, 4>& depths) {
+  return add_stages(model, add_imagenet_stem(model, input, prefix), depths, add_bottleneck,
+                    kExpansion, prefix, /*norm=*/true)
+      .layer;
+}
 
 Model resnet18_cifar() {
   return make_resnet18("resnet18_cifar", true);

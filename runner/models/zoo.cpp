@@ -30,6 +30,8 @@ constexpr std::array kZoo{
     Entry{"gpt2_small_dropout", gpt2_small_dropout},
     Entry{"small_gpt", small_gpt},
     Entry{"small_gpt_dropout", small_gpt_dropout},
+    Entry{"captioner", captioner},
+    Entry{"small_captioner", small_captioner},
 };
 
 std::string variant_of(const std::string& name, const char* ending, const char* flag,

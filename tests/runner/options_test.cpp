@@ -45,6 +45,13 @@ TEST_CASE("Batches are a list, or searched on GPUs") {
   }
 }
 
+TEST_CASE("Visits to GPUs are planned and resumed, and keep to no budget") {
+  CHECK(parse({"--device", "cuda", "--dry-run"}).dry_run);
+  CHECK(parse({"--device", "cuda", "--resume"}).resume);
+  CHECK_THROWS_WITH(parse({"--device", "cuda", "--resume", "--dry-run"}), Contains("one of them"));
+  CHECK_THROWS_WITH(parse({"--device", "cuda", "--budget", "1min"}), Contains("--repeats say"));
+}
+
 TEST_CASE("Only a replay can be in slow motion") {
   const char* calibration = "calibration.json";
   CHECK(parse({"--compute", "replay", "--calibration", calibration}).slow_motion == 1);

@@ -34,7 +34,10 @@ constexpr int kDdpSteps = 6;       ///< that are
 constexpr int kHeldSteps = 5;      ///< steps queued behind a held stream
 constexpr int kProfiledSteps = 6;  ///< under CUPTI; the first is left out
 constexpr int kQueueMargin = 64;   ///< launches of a step that are no kernels: events, copies
+constexpr int kFewestSampled = 8, kMostSampled = 50;    ///< eager steps between runs
+constexpr int kFewestReplays = 10, kMostReplays = 200;  ///< of a graph
 constexpr int kSmallestQueue = 1024;
+constexpr int kFewestSteps = 3;            ///< of each kind, where one takes seconds
 constexpr Bytes kSpare{256 * kMiB.count};  ///< of memory, for what a run takes in passing
 
 }  // namespace
@@ -71,6 +74,7 @@ struct ProfileCuda::State {
   Time issue;                                  ///< of an unmarked step
   Time ddp_host;                               ///< what DDP adds to it, without communication
   Time held_step;                              ///< device time of an eager step, back to back
+  Time step_time;                              ///< about, of a step
   Time round_trip;                             ///< of the host's waiting for the device
   Time replay;                                 ///< of the graph, replays back to back
   Bytes peak;
@@ -92,13 +96,31 @@ struct ProfileCuda::State {
 ProfileCuda::ProfileCuda(const std::string& model, int batch, Precision precision,
                          std::uint64_t seed, const GpuWorker& worker, Time budget)
     : state_(std::make_unique<State>(model, batch, precision, seed, worker, budget)) {
-  for (int i = 0; i < kWarmupSteps; ++i) state_->step();
-  state_->worker.device.synchronize();
-  state_->worker.beat();
+  const GpuWorker alone{.device = worker.device, .communicator = nullptr, .beat = worker.beat};
+  state_->step_time =
+      warm_up(alone, kWarmupSteps, [this](Recorder* recorder) { state_->step(recorder); });
   state_->find_ready_order();
+  worker.beat();
 }
 
 ProfileCuda::~ProfileCuda() = default;
+
+int ProfileCuda::steps_of(Time step, Time block, int runs) {
+  const auto timed = [step](Time span, int fewest, int most) {
+    const std::int64_t fitting = span.ps() / std::max<std::int64_t>(step.ps(), 1);
+    const std::int64_t least = within_patience(step, fewest, kFewestSteps);
+    return kTrialSteps + static_cast<int>(std::clamp<std::int64_t>(fitting, least, most));
+  };
+  const Time slice = Time::picoseconds(block.ps() / 2);
+  const int marked = 2 * within_patience(step * 2, kMarkedSteps, kFewestSteps);
+  const int ddp_block =
+      2 * (within_patience(step * 4, kDdpSettle, 1) + within_patience(step * 4, kDdpSteps, 1));
+  const int ddp = ddp_block * within_patience(step * (2 * (kDdpSettle + kDdpSteps)), kDdpBlocks, 1);
+  const int replays = 3 * timed(block, kFewestReplays, kMostReplays);
+  return within_patience(step, kWarmupSteps, kFewestSteps) + 2 +
+         (runs + 1) * timed(slice, kFewestSampled, kMostSampled) + marked + ddp +
+         within_patience(step, kHeldSteps, kFewestSteps) + replays + 2 * kProfiledSteps;
+}
 
 /// Parameters, momenta and buckets; the gradients of a step are there already. What rank 0 gathers
 /// of the largest one and adds up.
@@ -119,6 +141,7 @@ void ProfileCuda::rehearse_run() {
       at::empty({state_->bytes_of_run().count}, at::TensorOptions(device.torch()).dtype(at::kByte));
   state_->step();
   state_->worker.device.synchronize();
+  state_->worker.beat();
 }
 
 void ProfileCuda::State::find_ready_order() {
@@ -137,8 +160,10 @@ void ProfileCuda::State::mark_host() {
   MarkLog log(host_now);
   StretchSamples samples;
   std::vector<Time> unmarked;
-  for (int i = 0; i < kMarkedSteps; ++i) {
+  const int steps = within_patience(step_time * 2, kMarkedSteps, kFewestSteps);
+  for (int i = 0; i < steps; ++i) {
     worker.synchronize();
+    worker.beat();
     const std::int64_t begin = host_now();
     step();
     unmarked.push_back(Time::nanoseconds(host_now() - begin));
@@ -161,7 +186,8 @@ void ProfileCuda::State::time_ddp() {
   IdleCommunicator idle(worker.device);
   const std::unique_ptr<Strategy> bucketed = make_strategy(ddp, model, &idle, worker.device);
   std::vector<Time> differences;
-  for (int i = 0; i < kDdpBlocks; ++i) {
+  const int blocks = within_patience(step_time * (2 * (kDdpSettle + kDdpSteps)), kDdpBlocks, 1);
+  for (int i = 0; i < blocks; ++i) {
     const Time without = median_issue(trainer);
     Trainer with(model, *bucketed, {}, nullptr, precision);  // hooks as long as it lives
     differences.push_back(median_issue(with) - without);
@@ -173,11 +199,14 @@ void ProfileCuda::State::time_ddp() {
 /// Of steps that are issued to an idle device, after some that settle.
 Time ProfileCuda::State::median_issue(Trainer& of) {
   std::vector<Time> issues;
-  for (int i = 0; i < kDdpSettle + kDdpSteps; ++i) {
+  const int settle = within_patience(step_time * 4, kDdpSettle, 1);
+  const int steps = settle + within_patience(step_time * 4, kDdpSteps, 1);
+  for (int i = 0; i < steps; ++i) {
     worker.synchronize();
+    worker.beat();
     const std::int64_t begin = host_now();
     of.step(batch);
-    if (i >= kDdpSettle) issues.push_back(Time::nanoseconds(host_now() - begin));
+    if (i >= settle) issues.push_back(Time::nanoseconds(host_now() - begin));
   }
   worker.synchronize();
   return median_time(issues);
@@ -188,8 +217,10 @@ Time ProfileCuda::State::median_issue(Trainer& of) {
 void ProfileCuda::State::time_held() {
   std::vector<Time> samples;
   DeviceMark begin, end;
-  for (int i = 0; i < kHeldSteps; ++i) {
+  const int steps = within_patience(step_time, kHeldSteps, kFewestSteps);
+  for (int i = 0; i < steps; ++i) {
     worker.synchronize();
+    worker.beat();
     hold(worker.device.stream(), issue * 2);
     begin.record(worker.device.stream());
     step();
@@ -216,7 +247,7 @@ void ProfileCuda::sample_steps() {
   const auto eager = [&] { state.step(); };
   if (state.eager_steps.empty()) state.speed_index.before = reference_kernel_cuda();
   const Time slice = Time::picoseconds(state.budget.ps() / 2);
-  const int count = steps_for(state.worker, slice, 8, 50, eager);
+  const int count = steps_for(state.worker, slice, kFewestSampled, kMostSampled, eager);
   const std::vector<Time> steps = time_steps(state.worker, Sync::step, count, eager);
   state.eager_steps.insert(state.eager_steps.end(), steps.begin(), steps.end());
 }
@@ -237,7 +268,8 @@ void ProfileCuda::measure_undisturbed() {
 
 std::vector<Time> ProfileCuda::State::time_replays(Sync sync, Graph& graph) const {
   const auto one = [&graph] { graph.replay(); };
-  return time_steps(worker, sync, steps_for(worker, budget, 10, 200, one), one);
+  return time_steps(worker, sync, steps_for(worker, budget, kFewestReplays, kMostReplays, one),
+                    one);
 }
 
 /// A graph takes as much memory as a step beside it: only one is there at a time, and no longer
@@ -262,6 +294,7 @@ LayerTimes ProfileCuda::State::profile_eager() {
     log.clear();
     step(&log);
     worker.synchronize();
+    worker.beat();
     steps.push_back(log.stretches());
   }
   const std::vector<DeviceWork> work = recorder.stop();
@@ -281,6 +314,7 @@ LayerTimes ProfileCuda::State::profile_graph(const LayerTimes& eager) {
   for (int i = 0; i < kProfiledSteps; ++i) {
     graph->replay();
     worker.synchronize();
+    worker.beat();
   }
   const std::vector<DeviceWork> work = recorder.stop();
   const auto expected = static_cast<std::size_t>(layout.back().end - layout.front().begin);
@@ -314,6 +348,7 @@ Profile ProfileCuda::State::describe() const {
     row.kind = layer.kind;
     row.output = {layer.output_bytes};
     for (const NamedTensor& named : layer.parameters) {
+      if (layer.frozen) break;
       row.parameters.push_back({.name = named.name,
                                 .bytes = {static_cast<std::int64_t>(named.tensor.nbytes())},
                                 .ready_order = ready_order[parameter++]});

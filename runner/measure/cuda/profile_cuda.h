@@ -24,6 +24,10 @@ class ProfileCuda {
               const GpuWorker& worker, Time budget);
   ~ProfileCuda();
 
+  /// About how many steps a profile trains in all, where one takes `step` and `runs` of the model
+  /// are measured beside it.
+  static int steps_of(Time step, Time block, int runs);
+
   /// Trains a step while as much memory is taken as a run of the model beside this profile takes
   /// with any strategy, so that it is here that memory does not suffice, and not within a
   /// collective for which the others would wait. Calls no other worker.

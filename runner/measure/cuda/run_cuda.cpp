@@ -13,8 +13,9 @@
 namespace lockstep::runner {
 namespace {
 
-constexpr int kWarmup = 8;        ///< cuDNN's search, DDP's first iterations, the allocator
-constexpr int kSettle = 3;        ///< steps before each timed block
+constexpr int kWarmup = 8;  ///< cuDNN's search, DDP's first iterations, the allocator
+constexpr int kSettle = 3;  ///< steps before each timed block
+constexpr int kFewestTimed = 15, kMostTimed = 400;
 constexpr int kStampedSteps = 7;  ///< steps with events inside, apart from the timed ones
 
 /// Stamps the marks of the whole step, on the device's clock.
@@ -77,9 +78,8 @@ class Training {
         batch_(random_batch(model_, options.batch * devices() * strategy_->passes(), options.seed,
                             worker.device.torch())) {
     LOCKSTEP_ASSERT(devices() == 1 || !options.graph, "several threads are no graph");
-    for (int i = 0; i < kWarmup; ++i) step();
-    worker_.synchronize();
-    worker_.beat();
+    // Several threads would all mark.
+    warm_up(worker_, kWarmup, [this](Recorder* r) { step(devices() == 1 ? r : nullptr); });
   }
 
   std::vector<Run> measure() {
@@ -127,7 +127,6 @@ class Training {
   }
 
   Run time(Sync sync, bool graph, const std::function<void()>& one) {
-    constexpr int kFewest = 15, kMost = 400;
     Run run = blank_run_cuda(worker_, options_);
     run.sync = sync;
     run.graph = graph;
@@ -135,7 +134,7 @@ class Training {
     repeat.process = options_.process;
     worker_.device.take_peak_bytes();
     repeat.speed_index.before = reference_kernel_cuda();
-    repeat.steps = steps_for(worker_, options_.budget, kFewest, kMost, one);
+    repeat.steps = steps_for(worker_, options_.budget, kFewestTimed, kMostTimed, one);
     for (int i = 0; i < kSettle; ++i) one();
     repeat.warmup = kWarmup + kSettle;
     repeat.samples = time_steps(worker_, sync, repeat.steps, one);
@@ -156,6 +155,7 @@ class Training {
     StampMarks marks(worker_.device);
     step(&marks);
     worker_.synchronize();
+    worker_.beat();
     Stamped stamped{marks.forward(), marks.backward(), marks.optimizer(), {}};
     for (const BucketMoments& bucket : strategy_->take_buckets()) {
       const auto from_begin = [&](Moment moment) {
@@ -219,6 +219,15 @@ Run blank_run_cuda(const GpuWorker& worker, const RunOptionsCuda& options) {
   run.precision = to_string(options.precision);
   run.sync = Sync::step;
   return run;
+}
+
+int steps_of_runs_cuda(Time step, Time block) {
+  const std::int64_t fitting = block.ps() / std::max<std::int64_t>(step.ps(), 1);
+  const std::int64_t timed =
+      std::clamp<std::int64_t>(fitting, within_patience(step, kFewestTimed, 3), kMostTimed);
+  const int blocks = 2 * 2;  // synchronised and not, eager and as a graph
+  return within_patience(step, kWarmup, 3) + kStampedSteps +
+         blocks * (kTrialSteps + kSettle + static_cast<int>(timed));
 }
 
 std::vector<Run> measure_runs_cuda(const GpuWorker& worker, const RunOptionsCuda& options) {

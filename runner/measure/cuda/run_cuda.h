@@ -28,6 +28,9 @@ struct RunOptionsCuda {
 /// What every run of these options says before it has steps: synchronised, eager.
 Run blank_run_cuda(const GpuWorker& worker, const RunOptionsCuda& options);
 
+/// About how many steps measure_runs_cuda trains where one takes `step`.
+int steps_of_runs_cuda(Time step, Time block);
+
 /// Trains one configuration eagerly and as a graph, synchronised and free-running: one Run each,
 /// with one repeat and this worker's rank. Where memory does not suffice for a graph on some
 /// worker, its run says so, without steps, on all of them. Every worker calls it. Origin, id and

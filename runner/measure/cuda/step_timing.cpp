@@ -43,6 +43,52 @@ std::optional<int> GpuWorker::first_without_room(bool fitted) const {
 
 namespace {
 
+constexpr Time kPatience = Time::milliseconds(8000);
+constexpr Time kSlow = Time::milliseconds(100);  ///< a step behind which a beat costs nothing
+
+class Beating : public Recorder {
+ public:
+  explicit Beating(const std::function<void()>& beat) : beat_(beat) {}
+  void mark(Mark, int) override { beat_(); }
+
+ private:
+  const std::function<void()>& beat_;
+};
+
+}  // namespace
+
+int within_patience(Time one, int wanted, int fewest) {
+  const auto fitting = kPatience.ps() / std::max<std::int64_t>(one.ps(), 1);
+  return static_cast<int>(
+      std::clamp<std::int64_t>(fitting, std::min(fewest, wanted), std::max(fewest, wanted)));
+}
+
+Time warm_up(const GpuWorker& worker, int wanted, const std::function<void(Recorder*)>& step) {
+  constexpr int kFewest = 3;
+  Beating beating(worker.beat);
+  step(&beating);
+  worker.synchronize();
+  step(nullptr);
+  worker.synchronize();
+  worker.beat();
+  const Moment begin = host_now();
+  step(nullptr);
+  worker.synchronize();
+  const Time one = worker.agree(Time::nanoseconds(host_now() - begin));
+  const int steps = within_patience(one, wanted, kFewest);
+  for (int i = kFewest; i < steps; ++i) {
+    step(nullptr);
+    if (one < kSlow) continue;
+    worker.synchronize();
+    worker.beat();
+  }
+  worker.synchronize();
+  worker.beat();
+  return one;
+}
+
+namespace {
+
 std::vector<Time> time_synchronised(const GpuWorker& worker, int count,
                                     const std::function<void()>& step) {
   std::vector<Time> samples;
@@ -54,6 +100,7 @@ std::vector<Time> time_synchronised(const GpuWorker& worker, int count,
     const std::int64_t now = host_now();
     samples.push_back(Time::nanoseconds(now - before));
     before = now;
+    if (samples.back() > kSlow) worker.beat();
   }
   return samples;
 }
@@ -85,13 +132,12 @@ std::vector<Time> time_steps(const GpuWorker& worker, Sync sync, int count,
 
 int steps_for(const GpuWorker& worker, Time budget, int fewest, int most,
               const std::function<void()>& step) {
-  constexpr int kTrial = 3, kFewestOfAll = 3;
-  const Time patience = Time::milliseconds(8000);  // who watches wants to hear something
-  std::vector<Time> trial = time_steps(worker, Sync::step, kTrial, step);
+  constexpr int kFewestOfAll = 3;
+  std::vector<Time> trial = time_steps(worker, Sync::step, kTrialSteps, step);
   const Time one = worker.agree(median_time(trial));
-  const auto within = [&one](Time time) { return time.ps() / std::max<std::int64_t>(one.ps(), 1); };
-  const auto least = std::clamp<std::int64_t>(within(patience), kFewestOfAll, fewest);
-  return static_cast<int>(std::clamp<std::int64_t>(within(budget), least, most));
+  const std::int64_t least = within_patience(one, fewest, kFewestOfAll);
+  const std::int64_t within_budget = budget.ps() / std::max<std::int64_t>(one.ps(), 1);
+  return static_cast<int>(std::clamp<std::int64_t>(within_budget, least, most));
 }
 
 }  // namespace lockstep::runner

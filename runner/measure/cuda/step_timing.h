@@ -6,6 +6,7 @@
 
 #include "runner/communicators/nccl.h"
 #include "runner/measure/cuda/device_cuda.h"
+#include "runner/measure/recorder.h"
 #include "sim/records/run.h"
 
 namespace lockstep::runner {
@@ -27,10 +28,23 @@ struct GpuWorker {
   std::optional<int> first_without_room(bool fitted) const;
 };
 
+/// Of `wanted` steps that take `one` each, as many as eight seconds hold, at least `fewest`: who
+/// watches wants to hear something, and large batches are there for the memory that they take.
+int within_patience(Time one, int wanted, int fewest);
+
+/// Trains until nothing is left to be chosen: `wanted` steps, but of those that take seconds three.
+/// Libraries search their algorithms in the first, which can take ten times as long as a step: it
+/// gets a recorder that beats after each layer. Returns the time of a step. Workers call it
+/// together.
+Time warm_up(const GpuWorker& worker, int wanted, const std::function<void(Recorder*)>& step);
+
 /// Times of `count` calls of `step`. Sync::step: the host waits for the device after each, and its
 /// clock is read; Sync::none: the host runs ahead, and the device's clock is read between steps.
 std::vector<Time> time_steps(const GpuWorker& worker, Sync sync, int count,
                              const std::function<void()>& step);
+
+/// Steps that steps_for() takes itself.
+inline constexpr int kTrialSteps = 3;
 
 /// How many steps fill about `budget`, the same on every worker: `fewest` to `most`, but of steps
 /// that take seconds at least three.

@@ -6,15 +6,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
+#include "runner/measure/clock.h"
 #include "runner/measure/closing.h"
 #include "runner/measure/cuda/device_cuda.h"
 #include "runner/measure/cuda/gpu_info.h"
 #include "runner/measure/launch_parts.h"
 #include "runner/measure/launcher.h"
 #include "runner/measure/origin.h"
-#include "runner/measure/parts_folder.h"
 #include "runner/measure/summary.h"
+#include "runner/measure/visit_folder.h"
 #include "sim/core/error.h"
 
 namespace lockstep::runner {
@@ -88,43 +90,136 @@ void refuse_across_hosts(const MeasureOptions& options, const WorkerEnvironment&
                    "leave it out");
 }
 
-void launch_all(const MeasureOptions& options, const std::vector<std::string>& arguments) {
-  const int most = most_workers_of(options);
-  std::filesystem::create_directories(options.out);
-  remove_own_parts(options.out);
-  const Origin origin = make_origin_cuda(options.command);
-  Whole whole;
-  std::string failures;
-  for (int repeat = 0; repeat < options.repeats; ++repeat) {
-    for (int n = 1; n <= most; ++n) {
-      Launch launch{.arguments = arguments,
-                    .workers = n,
-                    .silence_seconds = options.silence_seconds,
-                    .busy_is_alive = false};
-      for (const std::string& word : {std::string("--repeat"), std::to_string(repeat),
-                                      std::string("--visit"), options.visit}) {
-        launch.arguments.push_back(word);
+LaunchResult launch_piece(const MeasureOptions& options, const std::vector<std::string>& arguments,
+                          int workers, int repeat) {
+  Launch launch{.arguments = arguments,
+                .workers = workers,
+                .silence_seconds = options.silence_seconds,
+                .busy_is_alive = false};
+  for (const std::string& word :
+       {std::string("--repeat"), std::to_string(repeat), std::string("--visit"), options.visit}) {
+    launch.arguments.push_back(word);
+  }
+  return launch_workers(launch);
+}
+
+/// Says it from an earlier visit with the same flags, or from quick timings by workers.
+void dry_run(MeasureOptions options, const std::vector<std::string>& arguments, int most) {
+  options.workers = most;
+  if (print_earlier_plan(options)) return;
+  options.visit = "dry-run";
+  const LaunchResult result = launch_piece(options, arguments, most, 0);
+  if (result.interrupted) throw RunError("interrupted; nothing was written");
+  if (result.rank >= 0) {
+    throw RunError(fmt::format("rank {} {}; nothing was written", result.rank, result.what));
+  }
+}
+
+/// A visit that starts its workers itself, from where it is.
+class LaunchedVisit {
+ public:
+  LaunchedVisit(const MeasureOptions& options, const std::vector<std::string>& arguments, int most)
+      : options_(options), arguments_(arguments), most_(most), record_(open_visit(options)) {
+    options_.visit = record_.id;
+    if (record_.pieces.empty()) {
+      for (int n = 1; n <= most; ++n)
+        record_.pieces.push_back({.name = gpu_piece(n), .least = {}, .full = {}});
+    }
+    for (const PieceDone& piece : record_.done) {
+      for (int n = 1; n <= most; ++n) {
+        if (piece.piece == gpu_piece(n)) merge(n, piece.repeat);
       }
-      const LaunchResult result = launch_workers(launch);
-      merge_launch(options.out, n, repeat, whole.measurement, whole.runs);
-      if (!whole.runs.empty()) save(options, origin, whole);  // kept, whatever comes
-      if (result.interrupted) throw RunError("interrupted; what was measured is kept");
-      if (result.rank < 0) continue;
-      const std::string failure =
-          fmt::format("{} workers, repeat {}: rank {} {}", n, repeat + 1, result.rank, result.what);
-      fmt::print(stderr, "lockstep-measure: {}\n", failure);
-      failures += (failures.empty() ? "" : "; ") + failure;
     }
   }
-  fmt::print("{}", run_table(whole.runs));
-  print_bandwidths(whole.measurement, origin.machine);
-  if (!failures.empty()) throw RunError(failures);
-  remove_own_parts(options.out);
-  fmt::print("\nWritten: {0}/measurement.json, {0}/runs.json\n", options.out);
-  fmt::print("Next: lockstep calibrate {}/measurement.json -o calibration.json\n", options.out);
+
+  void run() {
+    if (record_.finished) {
+      fmt::print("{} is complete: nothing is left to measure.\n", options_.out);
+      return flush_screen();
+    }
+    origin_ = make_origin_cuda(options_.command);
+    for (int repeat = 0; repeat < record_.repeats; ++repeat) {
+      for (int n = 1; n <= most_; ++n) {
+        if (!record_.has(repeat, gpu_piece(n))) measure(n, repeat);
+      }
+    }
+    if (!failures_.empty()) throw RunError(failures_ + "; " + kept());
+    record_.older = false;
+    keep();
+    close_visit(record_, options_.out);
+    print();
+  }
+
+ private:
+  void measure(int workers, int repeat) {
+    const Moment begin = host_now();
+    const LaunchResult result = launch_piece(options_, arguments_, workers, repeat);
+    const Time took = Time::nanoseconds(host_now() - begin);
+    record_.spent += took;
+    merge(workers, repeat);
+    keep();  // whatever comes
+    if (result.rank < 0 && !result.interrupted) {
+      record_.done.push_back({.repeat = repeat, .piece = gpu_piece(workers), .took = took});
+    }
+    write_visit(record_, visit_file(options_.out));
+    if (result.interrupted) throw RunError("interrupted; " + kept());
+    if (result.rank < 0) return;
+    const std::string failure = fmt::format("{} workers, repeat {}: rank {} {}", workers,
+                                            repeat + 1, result.rank, result.what);
+    fmt::print(stderr, "lockstep-measure: {}\n", failure);
+    failures_ += (failures_.empty() ? "" : "; ") + failure;
+  }
+
+  void merge(int workers, int repeat) {
+    merge_launch(options_.out, workers, repeat, whole_.measurement, whole_.runs);
+  }
+
+  /// Complete results of an earlier visit stay as they are until this one is complete.
+  void keep() const {
+    if (!record_.older && !whole_.runs.empty()) save(options_, origin_, whole_);
+  }
+
+  std::string kept() const { return what_is_kept(record_, options_, arguments_); }
+
+  void print() const {
+    fmt::print("{}", run_table(whole_.runs));
+    print_bandwidths(whole_.measurement, origin_.machine);
+    fmt::print("\nTook {1}. Written: {0}/measurement.json, {0}/runs.json\n", options_.out,
+               span(record_.spent));
+    fmt::print("Next: lockstep calibrate {}/measurement.json -o calibration.json\n", options_.out);
+    flush_screen();
+  }
+
+  MeasureOptions options_;
+  std::vector<std::string> arguments_;
+  int most_;
+  VisitRecord record_;
+  Origin origin_;
+  Whole whole_;
+  std::string failures_;
+};
+
+void launch_all(const MeasureOptions& options, const std::vector<std::string>& arguments) {
+  const int most = most_workers_of(options);
+  if (options.dry_run) return dry_run(options, arguments, most);
+  LaunchedVisit(options, arguments, most).run();
+}
+
+void refuse_under_launchers(const MeasureOptions& options) {
+  for (const auto& [asked, flag] :
+       {std::pair(options.dry_run, "--dry-run"), std::pair(options.resume, "--resume")}) {
+    if (asked) {
+      throw InputError({}, flag, "is for GPUs whose workers lockstep-measure starts itself",
+                       "without torchrun, mpirun or srun");
+    }
+  }
 }
 
 }  // namespace
+
+std::string gpu_piece(int workers) {
+  return fmt::format("{} GPU{}", workers, workers == 1 ? "" : "s");
+}
 
 void measure_cuda(const MeasureOptions& given, const std::vector<std::string>& arguments) {
   MeasureOptions options = given;
@@ -136,6 +231,7 @@ void measure_cuda(const MeasureOptions& given, const std::vector<std::string>& a
     launch_all(options, arguments);
     return;
   }
+  if (!launched) refuse_under_launchers(options);
   refuse_across_hosts(options, *environment);
   run_worker_cuda(options, *environment,
                   launched ? most_workers_of(options) : environment->world_size);

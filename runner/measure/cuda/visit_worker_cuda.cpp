@@ -2,12 +2,10 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/randn.h>
-#include <c10/cuda/CUDACachingAllocator.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -21,8 +19,12 @@
 #include "runner/communicators/gloo.h"
 #include "runner/measure/autocast.h"
 #include "runner/measure/batches.h"
+#include "runner/measure/clock.h"
+#include "runner/measure/closing.h"
 #include "runner/measure/cuda/copies_cuda.h"
 #include "runner/measure/cuda/gpu_info.h"
+#include "runner/measure/cuda/one_process.h"
+#include "runner/measure/cuda/plan_cuda.h"
 #include "runner/measure/cuda/profile_cuda.h"
 #include "runner/measure/cuda/run_cuda.h"
 #include "runner/measure/cuda/tables_cuda.h"
@@ -33,7 +35,7 @@
 #include "runner/measure/out_of_memory.h"
 #include "runner/measure/parity.h"
 #include "runner/measure/progress.h"
-#include "runner/strategies/replica_devices_cuda.h"
+#include "runner/measure/quick.h"
 #include "sim/core/error.h"
 
 namespace lockstep::runner {
@@ -94,39 +96,6 @@ class ExactArithmetic {
 constexpr const char* kDataParallel = "data_parallel";
 constexpr const char* kHorovod = "horovod";
 
-/// What rank 0 does with all GPUs alone. The others keep their own idle, without a kernel that
-/// waits on it as a barrier of NCCL would, and say nothing, so that a silent rank 0 is noticed.
-class OneProcess {
- public:
-  /// `store`: null where there is one worker.
-  OneProcess(const GpuWorker& worker, Store* store) : worker_(worker), store_(store) {}
-
-  void run(const std::function<void(ReplicaDevices&)>& work) {
-    constexpr std::chrono::minutes kMost{5};
-    worker_.barrier();
-    c10::cuda::CUDACachingAllocator::emptyCache();
-    worker_.barrier();  // now there is room
-    const std::string key = fmt::format("GPUs given back {}", ++times_);
-    if (worker_.rank() > 0) {
-      store_->get(key, kMost);
-      return;
-    }
-    try {
-      const auto devices = make_gpu_replicas(worker_.device, worker_.size());
-      work(*devices);
-    } catch (...) {
-      store_->set(key, "failed");
-      throw;
-    }
-    store_->set(key, "done");
-  }
-
- private:
-  GpuWorker worker_;
-  Store* store_;
-  int times_ = 0;
-};
-
 class VisitWorker {
  public:
   VisitWorker(const MeasureOptions& options, const GpuWorker& worker, Store* store,
@@ -138,6 +107,31 @@ class VisitWorker {
         block_(Time::milliseconds(options.block_ms)),
         progress_(progress_fd(), worker.rank() == 0) {
     worker_.beat = [this] { progress_.beat(); };
+  }
+
+  /// Times quickly what run() would do with each number of GPUs, in one repeat, and prints it.
+  /// Tables count as long as they take here, with the most workers. All ranks call.
+  void plan() {
+    VisitRecord record;
+    record.repeats = options_.repeats;
+    const Time start = process_age();
+    const Moment begin = host_now();
+    measure_tables();
+    measure_clocks();
+    const Time tables = Time::nanoseconds(host_now() - begin);
+    std::vector<QuickPassCuda> quick;
+    for (const std::string& model : options_.models) time_batches(model, quick);
+    for (int n = 1; n <= most_workers_; ++n) {
+      Time whole = start + tables;
+      for (const QuickPassCuda& one : quick) {
+        whole += estimate_cuda(one, block_, static_cast<int>(strategies(n).size()));
+      }
+      record.pieces.push_back({.name = gpu_piece(n), .least = whole, .full = whole});
+    }
+    if (worker_.rank() > 0) return;
+    MeasureOptions asked = options_;
+    asked.workers = most_workers_;
+    print_plan(record, asked);
   }
 
   /// A part that fails does not take the others with it; RunError at the end.
@@ -154,12 +148,14 @@ class VisitWorker {
   }
 
  private:
-  void attempt(const std::function<void()>& part) {
+  /// `lets_out`: that memory does not suffice, also where no others have to be told.
+  void attempt(const std::function<void()>& part, bool lets_out = false) {
     try {
       part();
     } catch (const std::exception& error) {
       // Others wait for this worker's part in a collective: they are better told at once.
-      if (worker_.communicator != nullptr && is_out_of_memory(error)) throw;
+      const bool told = worker_.communicator != nullptr || lets_out;
+      if (told && is_out_of_memory(error)) throw;
       const std::string text = error.what();
       fmt::print(stderr, "lockstep-measure: rank {}: {}\n", worker_.rank(), text);
       failure_ += (failure_.empty() ? "" : "; ") + text.substr(0, text.find('\n'));
@@ -178,9 +174,10 @@ class VisitWorker {
 
   /// `single` alone; with others, ddp, and per-parameter strategies where the number of workers is
   /// a power of two: they show how a strategy scales, and device time is dear.
-  std::vector<StrategyOptions> strategies() const {
-    const bool alone = worker_.communicator == nullptr;
-    const bool all = std::has_single_bit(static_cast<unsigned>(worker_.size()));
+  std::vector<StrategyOptions> strategies() const { return strategies(worker_.size()); }
+  std::vector<StrategyOptions> strategies(int workers) const {
+    const bool alone = workers == 1;
+    const bool all = std::has_single_bit(static_cast<unsigned>(workers));
     std::vector<StrategyOptions> chosen;
     for (const std::string& kind : options_.strategies) {
       if ((kind == "single") != alone || (!alone && !all && kind != "ddp")) continue;
@@ -225,9 +222,40 @@ class VisitWorker {
     Batches batches = options_.search_batches ? Batches::until_full() : Batches(options_.batches);
     while (const std::optional<int> batch = batches.next()) {
       bool fits = false;
-      attempt([&] { fits = measure_configuration(model, *batch); });
+      attempt([&] { fits = measure_where_it_fits(model, *batch); });
       if (!fits) batches.did_not_fit();
       save();
+    }
+  }
+
+  /// A worker that has others learns of their memory in make_profile.
+  bool measure_where_it_fits(const std::string& model, int batch) {
+    if (worker_.communicator != nullptr) return measure_configuration(model, batch);
+    bool fits = false;
+    const bool room = fits_in_memory([&] { fits = measure_configuration(model, batch); });
+    if (!room) note_no_room(model, batch, 0);
+    return room && fits;
+  }
+
+  void time_batches(const std::string& model, std::vector<QuickPassCuda>& quick) {
+    Batches batches = options_.search_batches ? Batches::until_full() : Batches(options_.batches);
+    while (const std::optional<int> batch = batches.next()) {
+      say(fmt::format("{} at {}: a few quick timings", model, *batch));
+      const auto one = time_quickly_cuda(worker_, model, *batch, options_.precision, options_.seed);
+      if (worker_.first_without_room(one.has_value())) {
+        batches.did_not_fit();
+      } else {
+        quick.push_back(*one);
+      }
+    }
+  }
+
+  void note_no_room(const std::string& model, int batch, int rank) {
+    worker_.device.release_memory();
+    say(fmt::format("{} at {}: out of memory", model, batch));
+    for (const StrategyOptions& strategy : strategies()) {
+      const RunOptionsCuda wanted = run_options(model, batch, strategy);
+      runs_.push_back(out_of_memory(blank_run_cuda(worker_, wanted), rank));
     }
   }
 
@@ -242,12 +270,7 @@ class VisitWorker {
     const std::optional<int> full = worker_.first_without_room(fits);
     if (!full) return profile;
     profile.reset();
-    worker_.device.release_memory();
-    say(fmt::format("{} at {}: out of memory", model, batch));
-    for (const StrategyOptions& strategy : strategies()) {
-      const RunOptionsCuda wanted = run_options(model, batch, strategy);
-      runs_.push_back(out_of_memory(blank_run_cuda(worker_, wanted), *full));
-    }
+    note_no_room(model, batch, *full);
     return nullptr;
   }
 
@@ -259,7 +282,7 @@ class VisitWorker {
     if (!profile) return false;
     profile->sample_steps();
     for (const StrategyOptions& strategy : strategies()) {
-      attempt([&] { measure_runs(model, batch, strategy); });
+      attempt([&] { measure_runs(model, batch, strategy); }, /*lets_out=*/true);
       profile->sample_steps();
     }
     profile->measure_undisturbed();
@@ -446,7 +469,12 @@ void run_worker_cuda(const MeasureOptions& options, const WorkerEnvironment& env
       communicator->take_control(connect_hosts(environment, store));
     }
   }
-  VisitWorker(options, GpuWorker{device, communicator.get()}, store.get(), most_workers).run();
+  VisitWorker visit(options, GpuWorker{device, communicator.get()}, store.get(), most_workers);
+  if (options.dry_run) {
+    visit.plan();
+  } else {
+    visit.run();
+  }
   if (communicator) communicator->barrier();
 }
 
