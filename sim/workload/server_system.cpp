@@ -3,12 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <iterator>
 #include <utility>
 
 #include "sim/core/error.h"
 #include "sim/core/event_queue.h"
+#include "sim/core/variability.h"
 #include "sim/platform/sharing.h"
 
 namespace lockstep {
@@ -27,7 +29,7 @@ class ServerSimulation {
   ServerRun run();
 
  private:
-  enum class Stage : std::uint8_t { compute, pack, exchange, unpack };
+  enum class Stage : std::uint8_t { pause, compute, pack, exchange, unpack };
   /// What a process does, one thing at a time.
   struct Work {
     std::int64_t end = 0;
@@ -41,6 +43,7 @@ class ServerSimulation {
     std::uint32_t iteration = 0;
     std::uint32_t missing = 0;  ///< answers
     std::int64_t flowing_since = 0;
+    std::vector<std::int64_t> passed;  ///< by delay: when pauses by the clock were last looked for
   };
   struct Job {
     bool update = true;  ///< else an answer
@@ -79,6 +82,8 @@ class ServerSimulation {
   void handle(const Event& event);
   void start(Work& work, Time duration);
   void begin_iteration(std::uint32_t worker);
+  std::int64_t delay_of(std::uint32_t worker);
+  void compute(std::uint32_t worker);
   void worker_done(std::uint32_t worker);
   void push_gradients(std::uint32_t worker);
   void end_iteration(std::uint32_t worker);
@@ -150,6 +155,11 @@ ServerSimulation::ServerSimulation(const ServerSystem& system)
     flows_[flow].route = flow % 2 == 0 ? system.network->route(worker, server)
                                        : system.network->route(server, worker);
   }
+  LOCKSTEP_ASSERT(system.delays.empty() || system.delays.size() == workers_.size(),
+                  "delays are told for every worker, or for none");
+  for (std::uint32_t worker = 0; worker < system.delays.size(); ++worker) {
+    workers_[worker].passed.resize(system.delays[worker].size(), 0);
+  }
   for (Server& server : servers_) server.clock.resize(workers_.size(), 0);
   for (const std::uint32_t host : system.cores.host_of) {
     if (host >= hosts_.size()) hosts_.resize(host + 1);
@@ -204,9 +214,41 @@ void ServerSimulation::start(Work& work, Time duration) {
 }
 
 void ServerSimulation::begin_iteration(std::uint32_t index) {
-  Worker& worker = workers_[index];
-  worker.stage = Stage::compute;
   result_.iterations[index].push_back({.start = now()});
+  const std::int64_t delay = system_.delays.empty() ? 0 : delay_of(index);
+  if (delay == 0) return compute(index);
+  workers_[index].stage = Stage::pause;
+  start(workers_[index].work, Time::picoseconds(delay));
+}
+
+/// Of all its delays together, in this iteration.
+std::int64_t ServerSimulation::delay_of(std::uint32_t index) {
+  constexpr double kLongest = 4e18;  // half of what the clock holds, in picoseconds
+  Worker& worker = workers_[index];
+  double sum = 0;
+  for (std::size_t i = 0; i < worker.passed.size(); ++i) {
+    const DrawnDelay& delay = system_.delays[index][i];
+    const DrawKey key{system_.seed, index, worker.iteration + system_.first_draw,
+                      kDrawStream - delay.stream};
+    if (!by_clock(delay.variability)) {
+      sum += static_cast<double>(delay.time.ps()) * draw(delay.variability, key).value();
+      continue;
+    }
+    const std::int64_t due =
+        pauses_due(delay.variability, key, Time::picoseconds(worker.passed[i]), now());
+    worker.passed[i] = now_;
+    sum += static_cast<double>(delay.time.ps()) * static_cast<double>(due);
+  }
+  if (static_cast<double>(now_) + sum < kLongest) return std::llround(sum);
+  throw InputError({}, "stragglers",
+                   fmt::format("worker {} stops beyond the simulated time", index),
+                   "shorter delays, or fewer iterations");
+}
+
+void ServerSimulation::compute(std::uint32_t index) {
+  Worker& worker = workers_[index];
+  current(index).begun = now();
+  worker.stage = Stage::compute;
   const std::vector<Time>& times = system_.compute[index];
   start(worker.work, times[worker.iteration % times.size()]);
 }
@@ -214,6 +256,8 @@ void ServerSimulation::begin_iteration(std::uint32_t index) {
 void ServerSimulation::worker_done(std::uint32_t index) {
   Worker& worker = workers_[index];
   switch (worker.stage) {
+    case Stage::pause:
+      return compute(index);
     case Stage::compute:
       current(index).computed = now();
       worker.stage = Stage::pack;
@@ -373,7 +417,9 @@ void ServerSimulation::answer(std::uint32_t server, std::uint32_t worker) {
 void ServerSimulation::settle() {
   settle_hosts();
   for (std::uint32_t i = 0; i < workers_.size(); ++i) {
-    retime(workers_[i].work, i, slowdown_of(i, workers_[i].stage == Stage::compute));
+    const Stage stage = workers_[i].stage;
+    retime(workers_[i].work, i,
+           stage == Stage::pause ? Factor{} : slowdown_of(i, stage == Stage::compute));
   }
   for (std::uint32_t i = 0; i < servers_.size(); ++i) {
     retime(servers_[i].work, process_of(i), slowdown_of(process_of(i), false));
