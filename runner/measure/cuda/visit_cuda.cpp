@@ -14,6 +14,7 @@
 #include "runner/measure/launcher.h"
 #include "runner/measure/origin.h"
 #include "runner/measure/parts_folder.h"
+#include "runner/measure/straggler.h"
 #include "runner/measure/summary.h"
 #include "sim/core/error.h"
 
@@ -35,10 +36,15 @@ Origin make_origin_cuda(const std::string& command) {
 }
 
 std::string run_id(const std::string& visit, const Run& run) {
-  return fmt::format("{}/{}-b{}-{}{}-n{}-{}-{}", visit, run.model, run.batch_per_worker,
-                     run.strategy.kind, precision_ending(parse_precision(run.precision)),
-                     run.workers, run.graph ? "graph" : "eager",
-                     run.sync == Sync::step ? "step" : "none");
+  std::string strategy = run.strategy.kind;
+  if (strategy == "parameter_server") {
+    const auto& bound = run.strategy.staleness;
+    strategy += fmt::format("-servers{}-{}", run.strategy.servers,
+                            bound ? fmt::format("stale{}", *bound) : "free");
+  }
+  return fmt::format("{}/{}-b{}-{}{}-n{}-{}-{}", visit, run.model, run.batch_per_worker, strategy,
+                     precision_ending(parse_precision(run.precision)), run.workers,
+                     run.graph ? "graph" : "eager", run.sync == Sync::step ? "step" : "none");
 }
 
 /// All that was measured so far.
@@ -90,6 +96,7 @@ void refuse_across_hosts(const MeasureOptions& options, const WorkerEnvironment&
 
 void launch_all(const MeasureOptions& options, const std::vector<std::string>& arguments) {
   const int most = most_workers_of(options);
+  check_stragglers(options.stragglers, most);
   std::filesystem::create_directories(options.out);
   remove_own_parts(options.out);
   const Origin origin = make_origin_cuda(options.command);
@@ -98,7 +105,7 @@ void launch_all(const MeasureOptions& options, const std::vector<std::string>& a
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
     for (int n = 1; n <= most; ++n) {
       Launch launch{.arguments = arguments,
-                    .workers = n,
+                    .workers = n + servers_beside(options),
                     .silence_seconds = options.silence_seconds,
                     .busy_is_alive = false};
       for (const std::string& word : {std::string("--repeat"), std::to_string(repeat),
@@ -137,12 +144,11 @@ void measure_cuda(const MeasureOptions& given, const std::vector<std::string>& a
     return;
   }
   refuse_across_hosts(options, *environment);
-  run_worker_cuda(options, *environment,
-                  launched ? most_workers_of(options) : environment->world_size);
+  const int workers = environment->world_size - servers_beside(options);
+  run_worker_cuda(options, *environment, launched ? most_workers_of(options) : workers);
   if (!launched && environment->rank == 0) {
     Whole whole;
-    merge_launch(options.out, environment->world_size, options.repeat, whole.measurement,
-                 whole.runs);
+    merge_launch(options.out, workers, options.repeat, whole.measurement, whole.runs);
     const Origin origin = make_origin_cuda(options.command);
     save(options, origin, whole);
     fmt::print("{}", run_table(whole.runs));
