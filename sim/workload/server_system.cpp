@@ -3,15 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <iterator>
 #include <utility>
 
 #include "sim/core/error.h"
 #include "sim/core/event_queue.h"
-#include "sim/core/variability.h"
 #include "sim/platform/sharing.h"
+#include "sim/workload/server_delays.h"
 
 namespace lockstep {
 namespace {
@@ -43,7 +42,6 @@ class ServerSimulation {
     std::uint32_t iteration = 0;
     std::uint32_t missing = 0;  ///< answers
     std::int64_t flowing_since = 0;
-    std::vector<std::int64_t> passed;  ///< by delay: when pauses by the clock were last looked for
   };
   struct Job {
     bool update = true;  ///< else an answer
@@ -82,7 +80,6 @@ class ServerSimulation {
   void handle(const Event& event);
   void start(Work& work, Time duration);
   void begin_iteration(std::uint32_t worker);
-  std::int64_t delay_of(std::uint32_t worker);
   void compute(std::uint32_t worker);
   void worker_done(std::uint32_t worker);
   void push_gradients(std::uint32_t worker);
@@ -111,6 +108,7 @@ class ServerSimulation {
   void leave_out_unfinished();
 
   const ServerSystem& system_;
+  ServerDelays delays_;
   EventQueue queue_;
   Sharing sharing_;
   std::vector<Worker> workers_;
@@ -134,6 +132,7 @@ class ServerSimulation {
 
 ServerSimulation::ServerSimulation(const ServerSystem& system)
     : system_(system),
+      delays_(system),
       sharing_(system.network->links()),
       workers_(system.workers()),
       servers_(system.server_count()),
@@ -154,11 +153,6 @@ ServerSimulation::ServerSimulation(const ServerSystem& system)
     const std::uint32_t worker = worker_of(flow), server = process_of(server_of(flow));
     flows_[flow].route = flow % 2 == 0 ? system.network->route(worker, server)
                                        : system.network->route(server, worker);
-  }
-  LOCKSTEP_ASSERT(system.delays.empty() || system.delays.size() == workers_.size(),
-                  "delays are told for every worker, or for none");
-  for (std::uint32_t worker = 0; worker < system.delays.size(); ++worker) {
-    workers_[worker].passed.resize(system.delays[worker].size(), 0);
   }
   for (Server& server : servers_) server.clock.resize(workers_.size(), 0);
   for (const std::uint32_t host : system.cores.host_of) {
@@ -215,34 +209,10 @@ void ServerSimulation::start(Work& work, Time duration) {
 
 void ServerSimulation::begin_iteration(std::uint32_t index) {
   result_.iterations[index].push_back({.start = now()});
-  const std::int64_t delay = system_.delays.empty() ? 0 : delay_of(index);
-  if (delay == 0) return compute(index);
+  const Time delay = delays_.next(index, workers_[index].iteration, now());
+  if (delay == Time{}) return compute(index);
   workers_[index].stage = Stage::pause;
-  start(workers_[index].work, Time::picoseconds(delay));
-}
-
-/// Of all its delays together, in this iteration.
-std::int64_t ServerSimulation::delay_of(std::uint32_t index) {
-  constexpr double kLongest = 4e18;  // half of what the clock holds, in picoseconds
-  Worker& worker = workers_[index];
-  double sum = 0;
-  for (std::size_t i = 0; i < worker.passed.size(); ++i) {
-    const DrawnDelay& delay = system_.delays[index][i];
-    const DrawKey key{system_.seed, index, worker.iteration + system_.first_draw,
-                      kDrawStream - delay.stream};
-    if (!by_clock(delay.variability)) {
-      sum += static_cast<double>(delay.time.ps()) * draw(delay.variability, key).value();
-      continue;
-    }
-    const std::int64_t due =
-        pauses_due(delay.variability, key, Time::picoseconds(worker.passed[i]), now());
-    worker.passed[i] = now_;
-    sum += static_cast<double>(delay.time.ps()) * static_cast<double>(due);
-  }
-  if (static_cast<double>(now_) + sum < kLongest) return std::llround(sum);
-  throw InputError({}, "stragglers",
-                   fmt::format("worker {} stops beyond the simulated time", index),
-                   "shorter delays, or fewer iterations");
+  start(workers_[index].work, delay);
 }
 
 void ServerSimulation::compute(std::uint32_t index) {

@@ -16,7 +16,9 @@
 #include "runner/measure/parts_folder.h"
 #include "runner/measure/straggler.h"
 #include "runner/measure/summary.h"
+#include "runner/models/zoo.h"
 #include "sim/core/error.h"
+#include "sim/workload/sharding.h"
 
 namespace lockstep::runner {
 namespace {
@@ -83,6 +85,20 @@ int most_workers_of(const MeasureOptions& options) {
   return options.workers == 0 ? gpus : options.workers;
 }
 
+/// InputError where a model has fewer parameters than there are servers.
+void check_shards(const MeasureOptions& options) {
+  const int servers = servers_beside(options);
+  if (servers <= 1) return;
+  for (const std::string& name : options.models) {
+    std::vector<Bytes> sizes;
+    const Model model = make_model(name, c10::kCPU, options.seed);
+    for (const at::Tensor& parameter : model.parameters()) {
+      sizes.push_back({static_cast<std::int64_t>(parameter.nbytes())});
+    }
+    shard_parameters(sizes, servers);
+  }
+}
+
 /// One process sees the GPUs of its own host.
 void refuse_across_hosts(const MeasureOptions& options, const WorkerEnvironment& environment) {
   const bool one_process =
@@ -97,6 +113,7 @@ void refuse_across_hosts(const MeasureOptions& options, const WorkerEnvironment&
 void launch_all(const MeasureOptions& options, const std::vector<std::string>& arguments) {
   const int most = most_workers_of(options);
   check_stragglers(options.stragglers, most);
+  check_shards(options);
   std::filesystem::create_directories(options.out);
   remove_own_parts(options.out);
   const Origin origin = make_origin_cuda(options.command);
