@@ -30,7 +30,7 @@ visit() {
   echo "-- exit code $status after $((SECONDS - begin)) s"
   [ $status = 0 ] || failed=1
   [ -e "$work/$name/runs.json" ] || return
-  grep -o '"parity": *{[^}]*}' "$work/$name/runs.json" | sort | uniq -c
+  tr -d ' \n' <"$work/$name/runs.json" | grep -o '"parity":{[^}]*}' | sort | uniq -c
   "$lockstep" calibrate "$work/$name/measurement.json" -o "$work/$name/calibration.json" >/dev/null || failed=1
   "$lockstep" validate "$work/$name/calibration.json" "$work/$name/runs.json" --timelines
 }

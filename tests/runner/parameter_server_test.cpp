@@ -81,8 +81,8 @@ void beside_servers(int workers, int servers,
 }  // namespace
 
 TEST_CASE("Synchronous servers train as one device does") {
-  for (const auto& [workers, servers] :
-       {std::pair{2, 1}, std::pair{3, 1}, std::pair{2, 2}, std::pair{3, 2}}) {
+  for (const auto& [workers, servers] : {std::pair{1, 1}, std::pair{1, 2}, std::pair{2, 1},
+                                         std::pair{3, 1}, std::pair{2, 2}, std::pair{3, 2}}) {
     std::vector<Parity> parity(static_cast<std::size_t>(workers));
     beside_servers(
         workers, servers, [&](Communicator& communicator, Device& device, PointToPoint& group) {
@@ -98,8 +98,8 @@ TEST_CASE("Synchronous servers train as one device does") {
 }
 
 TEST_CASE("In the order in which servers applied them, updates are the same to the bit") {
-  for (const auto& [workers, servers] :
-       {std::pair{2, 1}, std::pair{3, 1}, std::pair{2, 2}, std::pair{3, 2}}) {
+  for (const auto& [workers, servers] : {std::pair{1, 1}, std::pair{1, 2}, std::pair{2, 1},
+                                         std::pair{3, 1}, std::pair{2, 2}, std::pair{3, 2}}) {
     for (const std::optional<std::int64_t> staleness :
          {std::optional<std::int64_t>(), std::optional<std::int64_t>(1)}) {
       std::vector<Parity> parity(static_cast<std::size_t>(workers));
