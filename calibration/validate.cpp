@@ -209,7 +209,7 @@ ValidationPoint point_of(const Run& run) {
 }
 
 bool counts(const ValidationPoint& point) {
-  return point.stable && point.workers > 1;
+  return point.stable && (point.workers > 1 || point.strategy == "parameter_server");
 }
 
 std::optional<double> in_band(const ValidationGroup& group) {

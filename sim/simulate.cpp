@@ -234,6 +234,7 @@ ResultPoint simulate_baseline(Scenario scenario, const Calibration& calibration)
   scenario.stragglers.clear();
   scenario.backup_workers = 0;
   scenario.dataset.reset();
+  if (strategy_named(scenario.strategy.kind).has_servers) scenario.strategy.kind = "single";
   return simulate_point(scenario, calibration, 1);
 }
 

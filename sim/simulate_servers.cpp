@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -32,26 +33,29 @@ class ServerSteps {
         graph_(compile_computing(point.workload)),
         servers_(make_server_point(scenario, calibration, point)) {
     options_.network = nullptr;
-    // One more: in the first nothing has been loaded ahead.
-    options_.iterations = static_cast<std::uint32_t>(scenario.iterations) + 1;
-    ServerSystem& system = servers_.system;
-    for (const std::vector<Time>& ends : lockstep::run(graph_, options_).step_end) {
-      std::vector<Time>& times = system.compute.emplace_back();
-      for (std::size_t i = 1; i < ends.size(); ++i) times.push_back(ends[i] - ends[i - 1]);
-    }
-    system.iterations = static_cast<std::uint32_t>(scenario.iterations);
-    run_ = lockstep::run(system);
+    servers_.system.iterations = static_cast<std::uint32_t>(scenario.iterations);
+    servers_.system.first_draw = kLeftOut;
+    run_all();
     // In the first iterations all start at once.
-    first_ = std::min<std::size_t>(2, system.iterations - 1);
+    first_ = std::min<std::size_t>(2, servers_.system.iterations - 1);
   }
 
   ResultPoint result() const;
   Timeline timeline() const;
 
  private:
-  /// Gradients leave a worker when it has computed them, so each step is waited for.
+  /// Of the engine: in the first iteration nothing has been loaded ahead.
+  static constexpr std::uint32_t kLeftOut = 1;
+
+  void run_all();
+  void compute(std::uint32_t iterations);
+  bool computing_varies() const;
+
+  /// Gradients leave a worker when it has computed them, so each step is waited for. What delays it
+  /// is the system's: pauses by the clock go by the time at which it begins.
   static TaskGraph compile_computing(Workload workload) {
     workload.sync = Sync::step;
+    workload.delays.clear();
     return compile(workload, Phase::steady);
   }
 
@@ -89,7 +93,42 @@ class ServerSteps {
   std::size_t first_ = 0;
 };
 
-/// The engine says how computing is made up; what it takes longer beside others is computing, too.
+/// Draws of `iterations`, for every worker.
+void ServerSteps::compute(std::uint32_t iterations) {
+  options_.iterations = iterations + kLeftOut;
+  servers_.system.compute.clear();
+  for (const std::vector<Time>& ends : lockstep::run(graph_, options_).step_end) {
+    std::vector<Time>& times = servers_.system.compute.emplace_back();
+    for (std::size_t i = kLeftOut; i < ends.size(); ++i) times.push_back(ends[i] - ends[i - 1]);
+  }
+}
+
+bool ServerSteps::computing_varies() const {
+  return std::ranges::any_of(servers_.system.compute, [](const std::vector<Time>& times) {
+    return std::ranges::adjacent_find(times, std::ranges::not_equal_to()) != times.end();
+  });
+}
+
+/// Who is faster does more iterations than were asked for, and draws for each of them; only one
+/// that does many times as many begins again with the first draws.
+void ServerSteps::run_all() {
+  constexpr std::uint32_t kMost = 4;
+  const std::uint32_t asked = servers_.system.iterations;
+  for (std::uint32_t drawn = asked;;) {
+    compute(drawn);
+    run_ = lockstep::run(servers_.system);
+    std::size_t longest = 0;
+    for (const auto& iterations : run_.iterations) {
+      longest = std::max(longest, iterations.size() + 1);  // the last one is not finished
+    }
+    if (longest <= drawn || drawn == kMost * asked || !computing_varies()) return;
+    const auto wanted = static_cast<std::uint32_t>(longest + longest / 8);
+    drawn = std::min(kMost * asked, wanted);
+  }
+}
+
+/// The engine says how computing is made up; what it takes longer beside others is computing, too,
+/// and so is, as on the compute lane of other strategies, the time that it is delayed.
 StepParts ServerSteps::parts_of(std::size_t worker) const {
   EngineOptions options = options_;
   options.record_spans = true;
@@ -232,7 +271,8 @@ void ServerSteps::add_worker(std::size_t worker, std::size_t iteration, Timeline
                         .start = start,
                         .end = end});
   };
-  add(Lane::compute, TaskKind::forward, "forward and backward", ran.start, ran.computed);
+  add(Lane::compute, TaskKind::mark, "delay", ran.start, ran.begun);
+  add(Lane::compute, TaskKind::forward, "forward and backward", ran.begun, ran.computed);
   add(Lane::compute, TaskKind::bucket_copy, "pack gradients", ran.computed, ran.packed);
   add(Lane::communication, TaskKind::collective, "push and pull", ran.packed, ran.received);
   add(Lane::compute, TaskKind::bucket_copy, "unpack parameters", ran.received, ran.end);

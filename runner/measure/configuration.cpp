@@ -250,9 +250,14 @@ void Measuring::run() {
   for (Shared& shared : shared_) {
     add_run(shared.series, shared.strategy, worker_.size());
     if (shared.strategy.kind == "parameter_server" && !shared.series.steps.empty()) {
+      SeenOfServers seen{.exchanges = std::move(shared.exchanges),
+                         .steps = {},
+                         .servers = shared.strategy.servers,
+                         .batch = configuration_.batch,
+                         .link = worker_.hosts() > 1 ? worker_.options.link : Bandwidth{}};
+      for (const TimedStep& step : shared.series.steps) seen.steps.push_back(step.total);
       worker_.part.runs.back().servers =
-          server_statistics(worker_, shared.exchanges, shared.series.steps, shared.strategy.servers,
-                            configuration_.batch);
+          server_statistics(seen, worker_.communicator.get(), worker_.device->torch());
     }
     if (worker_.options.repeat == 0) trace(shared);
   }

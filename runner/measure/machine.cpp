@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "runner/measure/clocks.h"
@@ -12,8 +11,7 @@
 #include "runner/measure/copies.h"
 #include "runner/measure/interference.h"
 #include "runner/measure/origin.h"
-#include "runner/measure/statistics.h"
-#include "runner/strategies/server.h"
+#include "runner/measure/server_tables.h"
 
 namespace lockstep::runner {
 
@@ -36,31 +34,14 @@ std::string topology(const Worker& worker) {
   return worker.hosts() == 1 ? kOneHost : fmt::format("{} hosts", worker.hosts());
 }
 
-/// A message between rank 0 and the first server, which are two processes of a host.
 void measure_messages(Worker& worker) {
-  constexpr std::size_t kDropped = 2;
   worker.progress.say("", "messages");
   const Speed before = worker.speed();
-  CollectiveTable table{.collective = "send_recv",
-                        .backend = "gloo",
-                        .algorithm = "",
-                        .workers = 2,
-                        .topology = kOneHost,
-                        .points = {},
-                        .environment = worker.part.measurement.origin.environment};
-  for (const Bytes bytes : worker.first() ? sizes().bytes : std::vector<Bytes>{}) {
-    const int rounds = bytes < kMiB ? 40 : 9;
-    std::vector<double> times;
-    for (const Moment time : time_messages(*worker.servers, worker.size(), bytes, rounds)) {
-      times.push_back(static_cast<double>(time));
-    }
-    times.erase(times.begin(), times.begin() + kDropped);
-    const auto at = [&times](double part) {
-      return Time::nanoseconds(std::llround(quantile(times, part)));
-    };
-    table.points.push_back(
-        {.bytes = bytes, .p10 = at(0.1), .p50 = at(0.5), .p90 = at(0.9), .host = {}});
-    worker.progress.beat();
+  CollectiveTable table;
+  if (worker.first()) {
+    table =
+        time_message_table(*worker.servers, worker.size(), [&worker] { worker.progress.beat(); });
+    table.environment = worker.part.measurement.origin.environment;
   }
   const Speed after = worker.speed();
   if (!worker.first()) return;

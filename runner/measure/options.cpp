@@ -103,14 +103,10 @@ void check_servers(const MeasureOptions& options) {
     return;
   }
   if (named > 1) throw InputError({}, "--strategies", "parameter_server is named twice");
-  if (options.device == "cuda") {
-    throw InputError({}, "--strategies", "parameter_server serves workers on cores so far",
-                     "--device cpu");
-  }
   if (options.only_collectives) {
     throw InputError({}, "--collectives", "has nothing to do with parameter_server");
   }
-  if (options.workers < 2) {
+  if (options.device == "cpu" && options.workers < 2) {
     throw InputError({}, "--workers", "one worker alone needs no server", "--workers 2");
   }
 }
@@ -241,7 +237,10 @@ void check_across(const MeasureOptions& options) {
   }
   if (cuda && replayed) refuse("--compute", "a replay waits on cores", "--device cpu");
   if (cuda && options.only_collectives) refuse("--collectives", "measures between cores");
-  if (cuda && !options.stragglers.empty()) refuse("--straggler", "slows workers on cores only");
+  if (!options.stragglers.empty() &&
+      std::ranges::find(strategies, "data_parallel") != strategies.end()) {
+    refuse("--straggler", "data_parallel is one process, with no worker to slow", "leave it out");
+  }
   if (cuda && !options.calibration.empty()) refuse("--calibration", "is for runs on cores");
   if (options.only_collectives && !options.calibration.empty()) {
     refuse("--collectives", "has nothing to do with --calibration");

@@ -32,9 +32,10 @@ Parity check_parity(
 
 /// For parameter_server where it is not synchronous: trains a few steps on all ranks, logs in which
 /// order the servers (ranks behind the workers' of `group`) applied which update and which version
-/// each worker computed on, and trains the same on this device alone in that order. Returns how far
-/// this rank's parameters are from those of that worker, relative to how far they moved: zero where
-/// all is the same to the bit. All ranks call. RunError where the log contradicts itself.
+/// each worker computed on, and trains the same in that order alone, with gradients of this device
+/// and updates on cores. Returns how far this rank's parameters are from those of that worker,
+/// relative to how far they moved: zero where all is the same to the bit. All ranks call. RunError
+/// where the log contradicts itself.
 Parity check_update_order(
     const std::string& model, const StrategyOptions& options, int batch, std::uint64_t seed,
     Communicator& communicator, Device& device, PointToPoint& group,

@@ -27,13 +27,12 @@ std::int64_t staleness_of(const ServerExchange& exchange) {
   return std::clamp<std::int64_t>(exchange.applied_at - exchange.computed_on, 0, kMostStaleness);
 }
 
-std::vector<std::int64_t> as_row(const std::vector<ServerExchange>& exchanges,
-                                 const std::vector<TimedStep>& steps, std::size_t servers,
-                                 std::int64_t most) {
+std::vector<std::int64_t> as_row(const SeenOfServers& mine, std::int64_t most) {
+  const auto servers = static_cast<std::size_t>(mine.servers);
   std::vector<std::int64_t> row(2 + 2 * servers + static_cast<std::size_t>(most) + 1, 0);
-  for (const TimedStep& step : steps) row[0] += step.total;
-  row[1] = std::ssize(steps);
-  for (const ServerExchange& one : exchanges) {
+  for (const Moment step : mine.steps) row[0] += step;
+  row[1] = std::ssize(mine.steps);
+  for (const ServerExchange& one : mine.exchanges) {
     const auto server = static_cast<std::size_t>(one.server);
     row[2 + server] += one.out.count;
     row[2 + servers + server] += one.in.count;
@@ -63,17 +62,17 @@ ProcessTraffic traffic_of(const std::string& process, double out, double in, dou
 
 }  // namespace
 
-ServerStatistics server_statistics(Worker& worker, const std::vector<ServerExchange>& exchanges,
-                                   const std::vector<TimedStep>& steps, int servers, int batch) {
-  const auto count = static_cast<std::size_t>(servers);
+ServerStatistics server_statistics(const SeenOfServers& mine, Communicator* communicator,
+                                   c10::Device device) {
+  const auto count = static_cast<std::size_t>(mine.servers);
   std::int64_t most = 0;
-  for (const ServerExchange& one : exchanges) most = std::max(most, staleness_of(one));
-  const auto all_of = [&](const std::vector<std::int64_t>& mine) {
-    return gather(worker.communicator.get(), mine, worker.device->torch());
+  for (const ServerExchange& one : mine.exchanges) most = std::max(most, staleness_of(one));
+  const auto all_of = [&](const std::vector<std::int64_t>& row) {
+    return gather(communicator, row, device);
   };
   for (const auto& row : all_of({most})) most = std::max(most, row.front());
   std::vector<WorkerSaw> seen;
-  for (const auto& row : all_of(as_row(exchanges, steps, count, most))) {
+  for (const auto& row : all_of(as_row(mine, most))) {
     seen.push_back(from_row(row, count));
   }
   ServerStatistics result;
@@ -84,25 +83,24 @@ ServerStatistics server_statistics(Worker& worker, const std::vector<ServerExcha
     const double step =
         static_cast<double>(one.nanoseconds) * 1e-9 / static_cast<double>(one.steps);
     seconds += step / static_cast<double>(seen.size());
-    result.throughput += step > 0 ? batch / step : 0;
+    result.throughput += step > 0 ? mine.batch / step : 0;
     for (std::size_t i = 0; i < updates.size(); ++i) updates[i] += one.updates[i];
     for (std::size_t server = 0; server < count; ++server) {
       to_server[server] += static_cast<double>(one.out[server]) / static_cast<double>(one.steps);
       from_server[server] += static_cast<double>(one.in[server]) / static_cast<double>(one.steps);
     }
   }
-  const Bandwidth link = worker.hosts() > 1 ? worker.options.link : Bandwidth{};
   for (std::size_t rank = 0; rank < seen.size(); ++rank) {
     double out = 0, in = 0;
     for (const std::int64_t bytes : seen[rank].out) out += static_cast<double>(bytes);
     for (const std::int64_t bytes : seen[rank].in) in += static_cast<double>(bytes);
-    const auto mine = static_cast<double>(seen[rank].steps);
+    const auto steps = static_cast<double>(seen[rank].steps);
     result.traffic.push_back(
-        traffic_of(fmt::format("worker {}", rank), out / mine, in / mine, seconds, link));
+        traffic_of(fmt::format("worker {}", rank), out / steps, in / steps, seconds, mine.link));
   }
   for (std::size_t server = 0; server < count; ++server) {
     result.traffic.push_back(traffic_of(fmt::format("server {}", server), from_server[server],
-                                        to_server[server], seconds, link));
+                                        to_server[server], seconds, mine.link));
   }
   for (std::int64_t i = 0; i <= most; ++i) {
     const std::int64_t those = updates[static_cast<std::size_t>(i)];

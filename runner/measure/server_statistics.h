@@ -2,15 +2,24 @@
 
 #include <vector>
 
-#include "runner/measure/bench.h"
-#include "runner/measure/worker.h"
+#include "runner/communicators/communicator.h"
+#include "runner/measure/device.h"
+#include "runner/strategies/strategy.h"
 #include "sim/records/run.h"
 
 namespace lockstep::runner {
 
-/// What all workers together saw of their servers in their timed steps; `exchanges` and `steps` are
-/// this worker's. All ranks call, and get the same.
-ServerStatistics server_statistics(Worker& worker, const std::vector<ServerExchange>& exchanges,
-                                   const std::vector<TimedStep>& steps, int servers, int batch);
+/// What one worker saw of its servers in its timed steps.
+struct SeenOfServers {
+  std::vector<ServerExchange> exchanges;
+  std::vector<Moment> steps;  ///< nanoseconds each
+  int servers = 1;
+  int batch = 1;   ///< of the worker
+  Bandwidth link;  ///< of each host; zero: not known, or all are on one host
+};
+
+/// What all workers together saw. All ranks call, and get the same; `communicator`: null alone.
+ServerStatistics server_statistics(const SeenOfServers& mine, Communicator* communicator,
+                                   c10::Device device);
 
 }  // namespace lockstep::runner

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "runner/measure/clock.h"
 #include "sim/core/error.h"
@@ -154,7 +155,12 @@ void Slowness::delay(StepPart part) {
   for (Mine& mine : mine_) {
     if (mine.straggler.part != part) continue;
     const Time length = length_of(mine);
-    if (length > Time{}) pace_.pass(length.ns());
+    if (length == Time{}) continue;
+    if (device_ != nullptr && (part == StepPart::forward || part == StepPart::backward)) {
+      device_->hold(length.ns());
+    } else {
+      pace_.pass(length.ns());
+    }
   }
 }
 
@@ -170,6 +176,17 @@ void Slowness::catch_up() {
   since_ = host_now();
 }
 
+void Slowness::stretch_device(Mark mark, int layer) {
+  // A kernel that does nothing takes some microseconds, too: many short ones make one.
+  constexpr Moment kShortest = 20'000;
+  if (device_ == nullptr || factor_ <= 1) return;
+  const auto work = static_cast<double>(device_->work_before(mark, layer));
+  owed_ += static_cast<Moment>((factor_ - 1) * work);
+  if (owed_ < kShortest) return;
+  device_->hold(std::exchange(owed_, 0));
+  since_ = host_now();  // launching it is none of the work
+}
+
 void SlowRecorder::mark(Mark mark, int layer) {
   switch (mark) {
     case Mark::forward_begin:
@@ -178,6 +195,7 @@ void SlowRecorder::mark(Mark mark, int layer) {
       break;
     case Mark::backward_begin:
       slowness_.catch_up();
+      slowness_.stretch_device(mark, layer);
       if (layer < 0) {
         slowness_.delay(StepPart::backward);
         slowness_.begin_work();
@@ -190,6 +208,7 @@ void SlowRecorder::mark(Mark mark, int layer) {
     case Mark::backward_end:
     case Mark::optimizer_end:
       slowness_.catch_up();
+      slowness_.stretch_device(mark, layer);
       break;
     case Mark::step_begin:
     case Mark::step_end:

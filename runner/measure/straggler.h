@@ -19,9 +19,20 @@ InjectedStraggler parse_straggler(const std::string& text);
 /// InputError where a straggler's rank is none of `workers`.
 void check_stragglers(const std::vector<InjectedStraggler>& stragglers, int workers);
 
+/// A device that works behind its host: it is slowed by keeping it busy.
+class BusyDevice {
+ public:
+  virtual ~BusyDevice() = default;
+  /// For so many nanoseconds, behind everything that was issued so far.
+  virtual void hold(Moment duration) = 0;
+  /// What it takes undisturbed between this mark of a step and the one before; 0: not known.
+  virtual Moment work_before(Mark mark, int layer) const = 0;
+};
+
 /// Makes one worker slower than it is: waits, by a factor, as long as work took, and for delays at
 /// the beginnings of parts. What varies is drawn as in the simulator: for (seed, rank, step), by
-/// the straggler's place in the list.
+/// the straggler's place in the list. A GPU is slowed beside its host: delays of forward and
+/// backward are the device's, all others the host's; a factor is on both.
 class Slowness {
  public:
   /// Those of `all` that are `rank`'s.
@@ -29,6 +40,8 @@ class Slowness {
            std::uint64_t seed = 1);
 
   bool any() const { return !mine_.empty(); }
+  /// Of a worker on a GPU; `device` outlives this.
+  void slow(BusyDevice& device) { device_ = &device; }
   /// In this step.
   double factor() const { return factor_; }
   /// Another step begins.
@@ -39,6 +52,8 @@ class Slowness {
   void begin_work();
   /// Waits for what the work since the last call, or since it began, falls short of.
   void catch_up();
+  /// The same of the device, where it is not the host: for the work that ends at this mark.
+  void stretch_device(Mark mark, int layer);
 
  private:
   struct Mine {
@@ -57,6 +72,8 @@ class Slowness {
   double factor_ = 1;
   Pace pace_;
   Moment since_ = 0;
+  BusyDevice* device_ = nullptr;  ///< null: the host computes
+  Moment owed_ = 0;               ///< that the device was not held so far
 };
 
 /// Slows the work between the marks of a step, layer by layer, before it hands them on.

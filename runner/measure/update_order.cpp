@@ -50,17 +50,20 @@ UpdateLog share_log(const Exchanges& mine, int servers, Communicator& communicat
 }
 
 /// The servers and all workers on one device: each worker has the parameters that it had, each
-/// server applies the updates in the logged order.
+/// server applies the updates in the logged order, on cores as servers do.
 class InOrder {
  public:
   InOrder(Model& model, const UpdateLog& log, int servers)
       : model_(model), log_(log), shards_(shards_of(model, servers)) {
     for (const std::vector<int>& shard : shards_) {
-      servers_.emplace_back(flat(shard, /*gradients=*/false));
+      servers_.emplace_back(flat(shard, /*gradients=*/false).cpu());
     }
     for (std::size_t worker = 0; worker < log.size(); ++worker) {
       Replica& replica = workers_.emplace_back();
-      for (const Server& server : servers_) replica.parameters.push_back(server.shard.clone());
+      for (const Server& server : servers_) {
+        replica.parameters.push_back(server.shard.to(model.parameters().front().device(),
+                                                     /*non_blocking=*/false, /*copy=*/true));
+      }
       replica.gradients.resize(servers_.size());
     }
   }
@@ -145,7 +148,7 @@ class InOrder {
     }
     model_.loss(batch.input, batch.target).backward();
     for (std::size_t server = 0; server < shards_.size(); ++server) {
-      replica.gradients[server] = flat(shards_[server], /*gradients=*/true);
+      replica.gradients[server] = flat(shards_[server], /*gradients=*/true).cpu();
     }
     for (const at::Tensor& parameter : model_.parameters()) parameter.mutable_grad().reset();
     replica.computed = true;

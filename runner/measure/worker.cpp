@@ -1,7 +1,6 @@
 #include "runner/measure/worker.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <fstream>
@@ -10,20 +9,22 @@
 #include <utility>
 
 #include "runner/communicators/gloo.h"
-#include "runner/communicators/lost_peers.h"
 #include "runner/measure/balance.h"
 #include "runner/measure/gather.h"
 #include "runner/measure/origin.h"
 #include "runner/measure/pace.h"
+#include "runner/measure/server_process.h"
 #include "runner/measure/statistics.h"
 #include "runner/measure/straggler.h"
 #include "runner/measure/visit.h"
 #include "runner/measure/watch.h"
-#include "runner/strategies/server.h"
+#include "runner/measure/watched.h"
 
 namespace lockstep::runner {
 
 namespace {
+
+constexpr int kFewestServed = 2;  ///< workers that share a server
 
 /// `threads` cores of this host for the worker; workers share cores only where there are too few.
 std::vector<int> cores_of(const WorkerEnvironment& environment, const std::vector<int>& all,
@@ -34,26 +35,6 @@ std::vector<int> cores_of(const WorkerEnvironment& environment, const std::vecto
     cores.push_back(all[(first + i) % all.size()]);
   }
   return cores;
-}
-
-/// Of the workers: the last `servers` processes are none.
-WorkerEnvironment without_servers(WorkerEnvironment environment, int servers) {
-  if (servers == 0) return environment;
-  const int workers = environment.world_size - servers;
-  if (workers < 2) {
-    throw InputError({}, "--servers",
-                     fmt::format("{} of {} processes leave {} to work", servers,
-                                 environment.world_size, std::max(0, workers)),
-                     "start two more than servers, or more");
-  }
-  const bool one_host = environment.local_size == environment.world_size;
-  if (!one_host && environment.local_size > 1) {
-    throw InputError({}, "--servers", "several processes on each of several hosts",
-                     "over several hosts one a host: the last ones are the servers'");
-  }
-  environment.world_size = workers;
-  if (one_host) environment.local_size = workers;
-  return environment;
 }
 
 /// The kernel draws a number when it starts: who has the same one runs on the same machine.
@@ -69,18 +50,11 @@ bool on_one_machine(Communicator& communicator, c10::Device device) {
   return std::ranges::all_of(numbers, [&](const auto& row) { return row == numbers.front(); });
 }
 
-/// glibc would give activations back to the system after every layer and fault them in again, which
-/// costs a tenth of a step and varies.
-void keep_memory() {
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, -1);
-}
-
 }  // namespace
 
 Worker::Worker(const MeasureOptions& given, const WorkerEnvironment& where)
     : options(given),
-      environment(without_servers(where, servers_beside(given))),
+      environment(without_servers(where, servers_beside(given), kFewestServed)),
       all_cores(usable_cores()),
       progress(progress_fd(), where.rank == 0) {
   keep_memory();
@@ -155,66 +129,14 @@ void Worker::forget() {
   speeds.clear();
 }
 
-namespace {
-
-using GiveUp = std::function<void(const std::string&)>;
-
-/// Does `what`; tells the others, where nobody else does, why it fails.
-template <class F>
-void watched(std::optional<Watch>& watch, F what) {
-  try {
-    what();
-  } catch (const LostPeers&) {
-    if (watch) watch->find_out();
-    throw;
-  } catch (const InputError&) {
-    throw;  // the others see it as well
-  } catch (const std::exception& error) {
-    if (watch) watch->fail(error.what());
-    throw;
-  }
-}
-
-void dismiss_servers(Worker& worker) {
-  if (!worker.servers || !worker.first()) return;
-  for (int server = worker.size(); server < worker.servers->size(); ++server) {
-    order_server(*worker.servers, server, {.what = ServerOrder::What::leave});
-  }
-}
-
-/// A server has no cores of its own: it works while workers wait for it.
-void run_server(const MeasureOptions& options, const WorkerEnvironment& environment,
-                const GiveUp& give_up) {
-  keep_memory();
-  const int workers = without_servers(environment, servers_beside(options)).local_size;
-  const int cores = static_cast<int>(usable_cores().size());
-  const auto device =
-      make_cpu_device(options.threads > 0 ? options.threads : std::max(1, cores / workers));
-  const std::shared_ptr<Store> store = meet(environment);
-  const auto group = make_point_to_point(environment, store);
-  std::optional<Watch> watch;
-  if (give_up) {
-    watch.emplace(environment, std::chrono::seconds(options.silence_seconds), give_up);
-  }
-  Progress progress(progress_fd(), /*talk=*/false);
-  watched(watch, [&] {
-    serve(*group, [&progress](bool busy) {
-      if (busy) {
-        progress.beat();
-      } else {
-        progress.idle();
-      }
-    });
-  });
-}
-
-}  // namespace
-
 void run_worker(const MeasureOptions& options, const WorkerEnvironment& environment,
-                const GiveUp& give_up) {
+                const std::function<void(const std::string&)>& give_up) {
   const int servers = servers_beside(options);
-  if (servers > 0 && environment.rank >= environment.world_size - servers) {
-    return run_server(options, environment, give_up);
+  if (is_server(environment, servers)) {
+    const int workers = without_servers(environment, servers, kFewestServed).local_size;
+    const int cores = static_cast<int>(usable_cores().size());
+    const int threads = options.threads > 0 ? options.threads : std::max(1, cores / workers);
+    return run_server(environment, threads, options.silence_seconds, give_up);
   }
   Worker worker(options, environment);
   std::optional<Watch> watch;
@@ -222,14 +144,17 @@ void run_worker(const MeasureOptions& options, const WorkerEnvironment& environm
     watch.emplace(environment, std::chrono::seconds(options.silence_seconds), give_up);
     worker.barrier();  // all are watched from here on
   }
+  const auto dismiss = [&worker] {
+    if (worker.first()) dismiss_servers(worker.servers.get(), worker.size());
+  };
   watched(watch, [&] {
     try {
       measure_all(worker);
     } catch (const InputError&) {
-      dismiss_servers(worker);  // no worker goes on
+      dismiss();  // no worker goes on
       throw;
     }
-    dismiss_servers(worker);
+    dismiss();
   });
 }
 

@@ -1,5 +1,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_copy.h>
+#include <ATen/ops/empty.h>
 
 #include <cstddef>
 #include <deque>
@@ -16,20 +17,29 @@ namespace lockstep::runner {
 
 namespace {
 
-/// What this worker exchanges with one server. A GPU's gradients and parameters pass through pinned
-/// host memory.
+/// What this worker exchanges with one server. A GPU's gradients are put side by side there and
+/// pass through pinned host memory, one copy a message; its parameters come back the same way.
 struct Channel {
-  Channel(PointToPoint& group, int rank, std::int64_t floats, bool pinned)
+  Channel(PointToPoint& group, int rank, std::int64_t floats, c10::Device device)
       : server(rank),
-        push(floats, pinned),
-        pull(floats, pinned),
+        push(floats, device.is_cuda()),
+        pull(floats, device.is_cuda()),
+        staged_push(staged(push, device)),
+        staged_pull(staged(pull, device)),
         push_box(push.mailbox(group, ServerTag::push)),
         pull_box(pull.mailbox(group, ServerTag::reply)) {}
   int server;
   ShardMessage push, pull;
+  at::Tensor staged_push, staged_pull;  ///< on a GPU; on cores the messages themselves
   std::unique_ptr<Mailbox> push_box, pull_box;
-  std::int64_t version = 0;  ///< of the parameters here
-  Moment launch = 0, done = 0;
+  std::int64_t version = 0;     ///< of the parameters here
+  Moment launch = 0, done = 0;  ///< by the host's clock
+
+ private:
+  static at::Tensor staged(const ShardMessage& message, c10::Device device) {
+    if (device.is_cpu()) return message.floats();
+    return at::empty({message.floats().numel()}, at::TensorOptions(device).dtype(at::kFloat));
+  }
 };
 
 /// After backward the gradients of each shard go to its server, all at once, and the step ends when
@@ -57,6 +67,7 @@ class ParameterServer final : public Strategy {
  private:
   void add_channel(const std::vector<int>& shard);
   void begin(Channel& channel, const StrategyOptions& options);
+  void stage_out();
   void pack();
   void exchange();
   void unpack();
@@ -69,11 +80,13 @@ class ParameterServer final : public Strategy {
   std::deque<Channel> channels_;  ///< by server
   // By server and parameter, one behind the other.
   std::vector<int> order_;
-  std::vector<at::Tensor> pushed_, pulled_;  ///< views of the messages
+  std::vector<at::Tensor> pushed_, pulled_;  ///< views of what is staged
   std::vector<at::Tensor> parameters_;
   std::vector<at::Tensor> gradients_;  ///< of this step, in that order
   std::vector<ServerExchange> exchanges_;
-  std::size_t ready_ = 0;  ///< stamp: the end of backward
+  std::size_t ready_ = 0;   ///< stamp: the end of backward
+  std::size_t packed_ = 0;  ///< stamp: the messages are complete
+  Moment packed_at_ = 0;    ///< the same by the host's clock
 };
 
 ParameterServer::ParameterServer(const StrategyOptions& options, Model& model,
@@ -96,7 +109,7 @@ ParameterServer::ParameterServer(const StrategyOptions& options, Model& model,
   if (communicator.rank() > 0) return;
   const at::NoGradGuard no_grad;
   at::_foreach_copy_(pushed_, parameters_);
-  device.synchronize();
+  stage_out();
   for (Channel& channel : channels_) begin(channel, options);
 }
 
@@ -107,17 +120,17 @@ void ParameterServer::add_channel(const std::vector<int>& shard) {
   std::int64_t floats = 0;
   for (const int index : shard) floats += parameter(index).numel();
   const int rank = communicator_.size() + static_cast<int>(channels_.size());
-  const Channel& channel = channels_.emplace_back(group_, rank, floats, device_.torch().is_cuda());
+  const Channel& channel = channels_.emplace_back(group_, rank, floats, device_.torch());
   std::int64_t offset = 0;
   for (const int index : shard) {
     const at::Tensor here = parameter(index);
-    const auto part = [&](const ShardMessage& message) {
-      return message.floats().narrow(0, offset, here.numel()).view(here.sizes());
+    const auto part = [&](const at::Tensor& staged) {
+      return staged.narrow(0, offset, here.numel()).view(here.sizes());
     };
     order_.push_back(index);
     parameters_.push_back(here);
-    pushed_.push_back(part(channel.push));
-    pulled_.push_back(part(channel.pull));
+    pushed_.push_back(part(channel.staged_push));
+    pulled_.push_back(part(channel.staged_pull));
     offset += here.numel();
   }
 }
@@ -153,14 +166,25 @@ void ParameterServer::before_optimizer() {
   unpack();
 }
 
+/// The messages are complete when it returns.
+void ParameterServer::stage_out() {
+  for (const Channel& channel : channels_) {
+    if (channel.staged_push.is_cpu()) continue;
+    channel.push.floats().copy_(channel.staged_push, /*non_blocking=*/true);
+  }
+  packed_ = device_.stamp();
+  device_.synchronize();
+  packed_at_ = host_now();
+}
+
 void ParameterServer::pack() {
   const at::NoGradGuard no_grad;
   gradients_.clear();
   for (const int index : order_) {
     gradients_.push_back(model_.parameters()[static_cast<std::size_t>(index)].grad());
   }
-  at::_foreach_copy_(pushed_, gradients_, /*non_blocking=*/true);
-  device_.synchronize();
+  at::_foreach_copy_(pushed_, gradients_);
+  stage_out();
 }
 
 void ParameterServer::exchange() {
@@ -186,17 +210,22 @@ void ParameterServer::exchange() {
 
 void ParameterServer::unpack() {
   const at::NoGradGuard no_grad;
-  at::_foreach_copy_(parameters_, pulled_, /*non_blocking=*/true);
+  for (const Channel& channel : channels_) {
+    if (channel.staged_pull.is_cpu()) continue;
+    channel.staged_pull.copy_(channel.pull.floats(), /*non_blocking=*/true);
+  }
+  at::_foreach_copy_(parameters_, pulled_);
   device_.synchronize();  // the next message comes into the same memory
 }
 
 std::vector<BucketMoments> ParameterServer::take_buckets() {
+  const Moment offset = device_.moment(packed_) - packed_at_;  // to the device's clock
   std::vector<BucketMoments> moments;
   for (const Channel& channel : channels_) {
     moments.push_back({.bytes = {static_cast<std::int64_t>(channel.push.floats().nbytes())},
                        .ready = device_.moment(ready_),
-                       .launch = channel.launch,
-                       .done = channel.done});
+                       .launch = channel.launch + offset,
+                       .done = channel.done + offset});
   }
   return moments;
 }

@@ -5,6 +5,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "runner/measure/clock.h"
+#include "runner/measure/statistics.h"
 #include "runner/measure/train.h"
 
 namespace lockstep::runner {
@@ -244,6 +246,42 @@ void echo(PointToPoint& group, const ServerOrder& order) {
   }
 }
 
+/// What a server sends back of its work.
+using WorkNumbers = std::array<std::int64_t, 3>;
+
+std::unique_ptr<Mailbox> work_box(PointToPoint& group, WorkNumbers& numbers) {
+  return group.mailbox(numbers.data(), sizeof numbers, static_cast<std::uint64_t>(ServerTag::work));
+}
+
+void work(PointToPoint& group, const ServerOrder& order) {
+  constexpr std::size_t kDropped = 2;  // they touch the memory for the first time
+  const at::NoGradGuard no_grad;
+  const at::Tensor gradient = at::zeros({order.floats}), parameters = at::zeros({order.floats});
+  const at::Tensor reply = at::zeros({order.floats});
+  at::Tensor sum = at::zeros({order.floats});
+  Sgd sgd({parameters}, {});
+  std::array<std::vector<std::int64_t>, 3> times;
+  const auto time = [&](std::size_t which, const auto& what) {
+    gradient.fill_(1);  // it has just arrived
+    const Moment begin = host_now();
+    what();
+    times[which].push_back(host_now() - begin);
+  };
+  for (std::size_t i = 0; i < static_cast<std::size_t>(order.rounds) + kDropped; ++i) {
+    time(0, [&] { sum.add_(gradient); });
+    time(1, [&] { sgd.step({gradient}); });
+    time(2, [&] { reply.copy_(parameters); });
+  }
+  WorkNumbers numbers{};
+  for (std::size_t which = 0; which < numbers.size(); ++which) {
+    times[which].erase(times[which].begin(), times[which].begin() + kDropped);
+    numbers[which] = median_ns(times[which]);
+  }
+  const auto box = work_box(group, numbers);
+  box->send(0);
+  box->wait_sent();
+}
+
 }  // namespace
 
 ShardMessage::ShardMessage(std::int64_t floats, bool pinned)
@@ -286,6 +324,9 @@ void serve(PointToPoint& group, const std::function<void(bool)>& tell) {
       case ServerOrder::What::echo:
         echo(group, order);
         break;
+      case ServerOrder::What::work:
+        work(group, order);
+        break;
       case ServerOrder::What::leave:
         return;
     }
@@ -317,6 +358,25 @@ std::vector<Moment> time_messages(PointToPoint& group, int server, Bytes bytes, 
     times.push_back((host_now() - begin) / 2);
   }
   return times;
+}
+
+ServerWork time_server_work(PointToPoint& group, int workers, Bytes bytes, int rounds) {
+  const int servers = group.size() - workers;
+  for (int server = workers; server < group.size(); ++server) {
+    order_server(group, server,
+                 {.what = ServerOrder::What::work,
+                  .floats = bytes.count / static_cast<std::int64_t>(sizeof(float)),
+                  .rounds = rounds});
+  }
+  WorkNumbers sums{};
+  for (int server = workers; server < group.size(); ++server) {
+    WorkNumbers numbers{};
+    const auto box = work_box(group, numbers);
+    box->receive(server);
+    box->wait_received();
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += numbers[i] / servers;
+  }
+  return {.add = sums[0], .apply = sums[1], .copy = sums[2]};
 }
 
 }  // namespace lockstep::runner

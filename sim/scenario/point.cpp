@@ -54,7 +54,8 @@ Workload common_workload(const Scenario& scenario, const Calibration& calibratio
   }
   workload.strategy = scenario.strategy;
   if (workers > 1) workload.backup_workers = scenario.backup_workers;
-  if (workers == 1) workload.strategy.kind = "single";
+  const bool has_servers = strategy_named(scenario.strategy.kind).has_servers;
+  if (workers == 1 && !has_servers) workload.strategy.kind = "single";
   if (strategy_named(workload.strategy.kind).one_process) {
     check_one_process(scenario, calibration, workers);
   }

@@ -23,9 +23,9 @@ struct Point {
   Basis basis = Basis::measured;                ///< of the profiles
 };
 
-/// One worker runs `single`, whatever the strategy. Among many workers a collective over a network
-/// takes its formula's time instead of being run step by step. Throws InputError where the
-/// calibration lacks the model or the collectives.
+/// One worker runs `single`, whatever the strategy, but one with servers. Among many workers a
+/// collective over a network takes its formula's time instead of being run step by step. Throws
+/// InputError where the calibration lacks the model or the collectives.
 Point make_point(const Scenario& scenario, const Calibration& calibration, int workers);
 
 /// What the costs of these collectives rest on.

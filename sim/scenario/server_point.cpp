@@ -115,6 +115,7 @@ class ServerPointMaker {
     system.messages = messages(system.shards, made.basis);
     for (const Bytes shard : system.shards) system.servers.push_back(server_cost(shard));
     set_copies(system, parameter_bytes(profile));
+    set_delays(system);
     made.network =
         std::make_unique<Network>(network_ ? over_network(*network_, workers_, devices(), servers_)
                                            : on_one_host(system, workers_));
@@ -132,13 +133,6 @@ class ServerPointMaker {
                        fmt::format("{} workers with {} servers are too many ways between them",
                                    workers_, servers_),
                        fmt::format("at most {}", kMostWays));
-    }
-    const auto more_than_slow = [](const Straggler& straggler) {
-      return varies(straggler) || straggler.delay > Time{};
-    };
-    if (std::ranges::any_of(scenario_.stragglers, more_than_slow)) {
-      throw InputError({}, "stragglers", "delays and drawn factors are not simulated with servers",
-                       "a constant slowdown");
     }
     if (network_ && network_->measured) {
       throw InputError({}, "platform.network",
@@ -205,11 +199,16 @@ class ServerPointMaker {
       return {.add = transfer_time(shard, rate), .apply = transfer_time(shard, rate), .copy = {}};
     }
     if (!on_cpu(calibration_)) {
+      if (copies_of(calibration_, "server_apply") != nullptr) {
+        return {.add = copy_time(calibration_, {"server_add"}, shard),
+                .apply = copy_time(calibration_, {"server_apply"}, shard),
+                .copy = copy_time(calibration_, {"server_copy"}, shard)};
+      }
       throw InputError({}, "strategy",
                        fmt::format("calibration '{}' of GPUs does not say how fast the cores of a "
                                    "server add and apply gradients",
                                    calibration_.id),
-                       "state it, such as server_rate: 4GB/s");
+                       "state it, such as server_rate: 4GB/s; or measure parameter_server");
     }
     const Profile profile = profile_beside(1);
     const std::int64_t all = std::max<std::int64_t>(1, parameter_bytes(profile).count);
@@ -219,14 +218,31 @@ class ServerPointMaker {
             .copy = copy_time(calibration_, {"bucket_in"}, shard)};
   }
 
-  /// Between gradients or parameters and messages: on a GPU's host through pinned memory.
+  /// Between gradients or parameters and messages. On a GPU all gradients go side by side first, as
+  /// into a bucket, and then each message through pinned memory; back the same way.
   void set_copies(ServerSystem& system, Bytes bytes) const {
-    const bool cpu = on_cpu(calibration_);
-    const Time pack = cpu ? copy_time(calibration_, {"bucket_in"}, bytes)
-                          : copy_time(calibration_, {"device_to_host"}, bytes);
-    const Time unpack = cpu ? pack : copy_time(calibration_, {"host_to_device"}, bytes);
+    Time pack = copy_time(calibration_, {"bucket_in"}, bytes), unpack = pack;
+    for (const Bytes shard : system.shards) {
+      if (on_cpu(calibration_)) break;
+      pack += copy_time(calibration_, {"device_to_host"}, shard);
+      unpack += copy_time(calibration_, {"host_to_device"}, shard);
+    }
     system.pack.assign(static_cast<std::size_t>(workers_), pack);
     system.unpack.assign(static_cast<std::size_t>(workers_), unpack);
+  }
+
+  /// Slow-downs, drawn ones too, are in what the engine says of computing.
+  void set_delays(ServerSystem& system) const {
+    system.seed = scenario_.seed;
+    for (int worker = 0; worker < workers_; ++worker) {
+      std::vector<DrawnDelay>& mine = system.delays.emplace_back();
+      for (std::uint32_t place = 0; place < scenario_.stragglers.size(); ++place) {
+        const Straggler& straggler = scenario_.stragglers[place];
+        if (!applies_to(straggler, worker) || straggler.delay == Time{}) continue;
+        mine.push_back(
+            {.time = straggler.delay, .variability = straggler.delay_varies, .stream = place});
+      }
+    }
   }
 
   SharedCores shared_cores() const {

@@ -10,6 +10,7 @@
 #include "sim/core/error.h"
 #include "sim/core/event_queue.h"
 #include "sim/platform/sharing.h"
+#include "sim/workload/server_delays.h"
 
 namespace lockstep {
 namespace {
@@ -27,7 +28,7 @@ class ServerSimulation {
   ServerRun run();
 
  private:
-  enum class Stage : std::uint8_t { compute, pack, exchange, unpack };
+  enum class Stage : std::uint8_t { pause, compute, pack, exchange, unpack };
   /// What a process does, one thing at a time.
   struct Work {
     std::int64_t end = 0;
@@ -79,6 +80,7 @@ class ServerSimulation {
   void handle(const Event& event);
   void start(Work& work, Time duration);
   void begin_iteration(std::uint32_t worker);
+  void compute(std::uint32_t worker);
   void worker_done(std::uint32_t worker);
   void push_gradients(std::uint32_t worker);
   void end_iteration(std::uint32_t worker);
@@ -106,6 +108,7 @@ class ServerSimulation {
   void leave_out_unfinished();
 
   const ServerSystem& system_;
+  ServerDelays delays_;
   EventQueue queue_;
   Sharing sharing_;
   std::vector<Worker> workers_;
@@ -129,6 +132,7 @@ class ServerSimulation {
 
 ServerSimulation::ServerSimulation(const ServerSystem& system)
     : system_(system),
+      delays_(system),
       sharing_(system.network->links()),
       workers_(system.workers()),
       servers_(system.server_count()),
@@ -204,9 +208,17 @@ void ServerSimulation::start(Work& work, Time duration) {
 }
 
 void ServerSimulation::begin_iteration(std::uint32_t index) {
-  Worker& worker = workers_[index];
-  worker.stage = Stage::compute;
   result_.iterations[index].push_back({.start = now()});
+  const Time delay = delays_.next(index, workers_[index].iteration, now());
+  if (delay == Time{}) return compute(index);
+  workers_[index].stage = Stage::pause;
+  start(workers_[index].work, delay);
+}
+
+void ServerSimulation::compute(std::uint32_t index) {
+  Worker& worker = workers_[index];
+  current(index).begun = now();
+  worker.stage = Stage::compute;
   const std::vector<Time>& times = system_.compute[index];
   start(worker.work, times[worker.iteration % times.size()]);
 }
@@ -214,6 +226,8 @@ void ServerSimulation::begin_iteration(std::uint32_t index) {
 void ServerSimulation::worker_done(std::uint32_t index) {
   Worker& worker = workers_[index];
   switch (worker.stage) {
+    case Stage::pause:
+      return compute(index);
     case Stage::compute:
       current(index).computed = now();
       worker.stage = Stage::pack;
@@ -373,7 +387,9 @@ void ServerSimulation::answer(std::uint32_t server, std::uint32_t worker) {
 void ServerSimulation::settle() {
   settle_hosts();
   for (std::uint32_t i = 0; i < workers_.size(); ++i) {
-    retime(workers_[i].work, i, slowdown_of(i, workers_[i].stage == Stage::compute));
+    const Stage stage = workers_[i].stage;
+    retime(workers_[i].work, i,
+           stage == Stage::pause ? Factor{} : slowdown_of(i, stage == Stage::compute));
   }
   for (std::uint32_t i = 0; i < servers_.size(); ++i) {
     retime(servers_[i].work, process_of(i), slowdown_of(process_of(i), false));

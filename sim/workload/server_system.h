@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/core/task_graph.h"
 #include "sim/core/time.h"
 #include "sim/core/units.h"
 #include "sim/platform/network.h"
@@ -39,17 +40,23 @@ struct ServerCost {
   Time copy;   ///< to copy the parameters for a reply; a synchronous server sends them as they are
 };
 
-/// Workers and the servers that hold their parameters. An iteration of a worker: compute, pack the
-/// gradients into a message for each server, push them all at once, receive the parameters that
-/// each server sends back, unpack them. A server takes what arrives in the order of its arrival.
-/// Synchronous (staleness 0): it adds up the gradients of all workers, applies the sum and answers
-/// all. Else it applies each gradient as it comes and answers its worker, with a bound s only once
-/// that is at most s iterations ahead of the slowest.
+/// Workers and the servers that hold their parameters. An iteration of a worker: stop for as long
+/// as its delays say, compute, pack the gradients into a message for each server, push them all at
+/// once, receive the parameters that each server sends back, unpack them. A server takes what
+/// arrives in the order of its arrival. Synchronous (staleness 0): it adds up the gradients of all
+/// workers, applies the sum and answers all. Else it applies each gradient as it comes and answers
+/// its worker, with a bound s only once that is at most s iterations ahead of the slowest.
 struct ServerSystem {
   std::vector<Bytes> shards;              ///< by server, what it holds
   std::optional<std::int64_t> staleness;  ///< none: no bound
   /// By worker and iteration, undisturbed; who does more iterations begins again at the first.
   std::vector<std::vector<Time>> compute;
+  /// By worker, drawn for (seed, worker, iteration + first_draw); empty: none. Nothing leaves a
+  /// worker before it has computed all, so that the part in which it stops does not matter. Who
+  /// stops keeps a core busy, as stragglers of the runner do, and no want of cores makes it longer.
+  std::vector<std::vector<DrawnDelay>> delays = {};
+  std::uint64_t seed = 1;
+  std::uint32_t first_draw = 0;
   std::vector<Time> pack, unpack;  ///< by worker
   std::vector<ServerCost> servers;
   std::vector<MessageCost> messages;  ///< by server, to it and from it
@@ -64,6 +71,7 @@ struct ServerSystem {
 /// One iteration of a worker.
 struct ServerIteration {
   Time start = {};
+  Time begun = {};                  ///< to compute, after its delays
   Time computed = {}, packed = {};  ///< ends
   Time received = {};               ///< the last server's answer
   Time end = {};
@@ -90,7 +98,8 @@ struct ServerRun {
 
 /// From time zero until each worker has done its iterations; who is faster goes on meanwhile.
 /// Deterministic. Throws InputError where a worker starves (the others do twenty times what was
-/// asked for, and it not three iterations) and where all wait for each other.
+/// asked for, and it not three iterations), where all wait for each other, and where delays lead
+/// beyond what the clock holds.
 ServerRun run(const ServerSystem& system);
 
 }  // namespace lockstep

@@ -243,7 +243,11 @@ void WorkerProgram::begin_part(StepPart part) {
 }
 
 void WorkerProgram::wait(const StepDelay& delay) {
-  const bool on_compute = cpu_ || workload_.graph;
+  // A GPU is kept busy by a kernel that its host launches; before all work the host itself stops.
+  const bool eager = !cpu_ && !workload_.graph;
+  const bool in_work = delay.part == StepPart::forward || delay.part == StepPart::backward;
+  const bool on_compute = !eager || in_work;
+  if (eager && in_work) before_next_.push_back(*issue("delay", {}, 1));
   if (!delay.drawn && on_compute) {
     on_device(TaskKind::mark, Lane::compute, "delay", delay.time, "");
   } else if (!delay.drawn) {

@@ -81,8 +81,8 @@ void beside_servers(int workers, int servers,
 }  // namespace
 
 TEST_CASE("Synchronous servers train as one device does") {
-  for (const auto& [workers, servers] :
-       {std::pair{2, 1}, std::pair{3, 1}, std::pair{2, 2}, std::pair{3, 2}}) {
+  for (const auto& [workers, servers] : {std::pair{1, 1}, std::pair{1, 2}, std::pair{2, 1},
+                                         std::pair{3, 1}, std::pair{2, 2}, std::pair{3, 2}}) {
     std::vector<Parity> parity(static_cast<std::size_t>(workers));
     beside_servers(
         workers, servers, [&](Communicator& communicator, Device& device, PointToPoint& group) {
@@ -98,8 +98,8 @@ TEST_CASE("Synchronous servers train as one device does") {
 }
 
 TEST_CASE("In the order in which servers applied them, updates are the same to the bit") {
-  for (const auto& [workers, servers] :
-       {std::pair{2, 1}, std::pair{3, 1}, std::pair{2, 2}, std::pair{3, 2}}) {
+  for (const auto& [workers, servers] : {std::pair{1, 1}, std::pair{1, 2}, std::pair{2, 1},
+                                         std::pair{3, 1}, std::pair{2, 2}, std::pair{3, 2}}) {
     for (const std::optional<std::int64_t> staleness :
          {std::optional<std::int64_t>(), std::optional<std::int64_t>(1)}) {
       std::vector<Parity> parity(static_cast<std::size_t>(workers));
@@ -186,6 +186,22 @@ TEST_CASE("A worker waits for the slowest where it would get too far ahead") {
   CHECK(most_ahead > 0);
 }
 
+TEST_CASE("Servers say what their work takes") {
+  ServerWork small, large;
+  beside_servers(2, 2, [&](Communicator& communicator, Device&, PointToPoint& group) {
+    if (communicator.rank() > 0) return;
+    small = time_server_work(group, communicator.size(), {4096}, 3);
+    large = time_server_work(group, communicator.size(), {16 << 20}, 3);
+  });
+  CHECK(small.add > 0);
+  CHECK(small.apply > 0);
+  CHECK(small.copy > 0);
+  // Four thousand times as many bytes.
+  CHECK(large.add > small.add);
+  CHECK(large.apply > small.apply);
+  CHECK(large.copy > small.copy);
+}
+
 TEST_CASE("More servers than parameters are refused, and servers need workers") {
   const auto device = make_cpu_device(1);
   Model model = make_model("small_cnn", device->torch(), 1);
@@ -211,13 +227,16 @@ TEST_CASE("Flags of servers") {
   CHECK_FALSE(free.of_strategies.staleness);
   CHECK(servers_beside(parse({})) == 0);
   CHECK(parse({"--strategies", "parameter_server"}).of_strategies.staleness == 0);
+  // A GPU may be alone with its servers.
+  const auto on_gpus = parse(
+      {"--strategies", "parameter_server", "--device", "cuda", "--workers", "1", "--servers", "2"});
+  CHECK(servers_beside(on_gpus) == 2);
   for (const std::vector<const char*>& wrong : std::vector<std::vector<const char*>>{
            {"--strategies", "parameter_server", "--servers", "0"},
            {"--strategies", "parameter_server", "--staleness", "-1"},
            {"--strategies", "parameter_server", "--staleness", "some"},
            {"--strategies", "parameter_server,parameter_server"},
            {"--strategies", "parameter_server", "--workers", "1"},
-           {"--strategies", "parameter_server", "--device", "cuda"},
            {"--servers", "2"},
            {"--staleness", "none"}}) {
     CHECK_THROWS_AS(parse(wrong), InputError);

@@ -147,6 +147,125 @@ TEST_CASE("what a calibration does not know of servers is said", "[servers]") {
   CHECK_THROWS_WITH(point(scenario), Contains("too many ways"));
 }
 
+TEST_CASE("a synchronous step waits for the worker that stops", "[servers]") {
+  // Draws of iterations 3 to 12 count: 3, 7 and 11 of them stop for 100 ms. Where only worker 1
+  // does, its 8 MiB come when the other's have long been there, and have the link to themselves.
+  Scenario scenario = over_network(2);
+  const ResultPoint before = point(scenario);
+  const Time alone = flow(1) * 2;
+  const Variability pause{.kind = Variability::Kind::periodic, .every = 4, .high = 1, .low = 0};
+  for (const StepPart part : {StepPart::step, StepPart::forward, StepPart::backward}) {
+    for (const int worker : {1, kEveryWorker}) {
+      scenario.stragglers = {
+          {.worker = worker, .delay = us(100'000), .part = part, .delay_varies = pause}};
+      const ResultPoint paused = point(scenario);
+      CHECK(paused.step.p50 == before.step.p50);
+      const Time longer = us(100'000) - (worker == 1 ? alone : Time{});
+      CHECK((paused.step.mean - before.step.mean).us() == Approx(0.3 * longer.us()));
+      CHECK(paused.breakdown.step() == paused.step.mean);
+    }
+  }
+  scenario.stragglers = {{.worker = 1, .slowdown = Factor::of(2), .delay = us(100'000)}};
+  const ResultPoint constant = point(scenario);  // computing takes 600 us more
+  CHECK(constant.step.p10 == constant.step.p90);
+  CHECK((constant.step.p50 - before.step.p50).us() == Approx((us(100'600) - alone).us()));
+}
+
+TEST_CASE("free workers pass by the one that stops", "[servers]") {
+  // Links that hold nobody up: steps of a millisecond, of worker 1 of three.
+  Scenario scenario = over_network(3);
+  scenario.platform.network->bandwidth = {100'000'000'000};
+  scenario.strategy.staleness = std::nullopt;
+  scenario.iterations = 40;
+  const ResultPoint equal = point(scenario);
+  scenario.stragglers = {{.worker = 1, .delay = us(2000), .part = StepPart::forward}};
+  const ResultPoint late = point(scenario);
+  CHECK(late.throughput < 0.9 * equal.throughput);
+  CHECK(late.throughput > 0.6 * equal.throughput);
+  REQUIRE(late.servers);
+  CHECK(late.servers->staleness.back().staleness > equal.servers->staleness.back().staleness);
+  scenario.strategy.staleness = 0;
+  CHECK(point(scenario).throughput < 0.7 * late.throughput);
+}
+
+TEST_CASE("drawn stragglers with servers: the same on any number of threads", "[servers]") {
+  Scenario scenario = over_network(2);
+  scenario.workers = {2, 3, 4};
+  scenario.iterations = 60;
+  using Kind = Variability::Kind;
+  for (const Variability& varies :
+       {Variability{.kind = Kind::log_normal, .sigma = 0.5},
+        Variability{.kind = Kind::pareto, .shape = 2.5},
+        Variability{.kind = Kind::periodic, .every = 5, .high = 9, .low = 0, .aligned = false},
+        Variability{.kind = Kind::periodic, .period = us(100'000), .aligned = false},
+        Variability{.kind = Kind::samples, .values = {0, 1, 5}}}) {
+    for (const auto staleness : {std::optional<std::int64_t>(0), std::optional<std::int64_t>()}) {
+      scenario.strategy.staleness = staleness;
+      scenario.stragglers = {{.worker = kEveryWorker, .delay = us(5000), .delay_varies = varies}};
+      const Prediction one = simulate(scenario, cpu_calibration(), 1);
+      CHECK(simulate(scenario, cpu_calibration(), 4) == one);
+      for (const ResultPoint& each : one.points) {
+        CHECK(each.step.p10 < each.step.p90);
+        CHECK(each.breakdown.compute > us(760));  // the delays are in it
+      }
+    }
+  }
+}
+
+TEST_CASE("no bound on staleness is never slower than one, whatever is drawn", "[servers]") {
+  Scenario scenario = over_network(3);
+  scenario.iterations = 200;
+  scenario.stragglers = {{.worker = kEveryWorker,
+                          .delay = us(20'000),
+                          .slowdown_varies = {.kind = Variability::Kind::log_normal, .sigma = 1},
+                          .delay_varies = {.kind = Variability::Kind::log_normal, .sigma = 1}}};
+  double last = 0;
+  for (const auto staleness : {std::optional<std::int64_t>(0), std::optional<std::int64_t>(1),
+                               std::optional<std::int64_t>(4), std::optional<std::int64_t>()}) {
+    scenario.strategy.staleness = staleness;
+    const double throughput = point(scenario).throughput;
+    CHECK(throughput > last * 0.99);
+    last = throughput;
+  }
+}
+
+TEST_CASE("one GPU and its servers, with what was measured of them", "[servers]") {
+  // The first launch takes 10 us, computing 600, gathering 8 MiB of gradients 80; two messages of
+  // 4 MiB at 1 us a 4096 bytes each way to and from the host: 2 x 1024.
+  Calibration calibration = gpu_calibration();
+  const auto straight = [](const char* what, std::int64_t us_of_4mib) {
+    return CopyTable{what, {{Bytes{4 << 20}, 1, us(us_of_4mib), {}}}};
+  };
+  for (const CopyTable& table :
+       {straight("device_to_host", 1024), straight("host_to_device", 1024),
+        straight("server_add", 300), straight("server_apply", 700), straight("server_copy", 400)}) {
+    calibration.copies.push_back(table);
+  }
+  CollectiveTable messages = collective_table("send_recv", 2, 20);
+  messages.backend = "gloo";
+  calibration.collectives.push_back(messages);
+  Scenario scenario = over_network(1);
+  scenario.platform = {};
+  scenario.strategy.servers = 2;
+  const ResultPoint alone = point(scenario, calibration);
+  CHECK(alone.strategy == "parameter_server");
+  CHECK(alone.basis == Basis::measured);
+  // Both messages share the worker's thread: 8 MiB at 100 ps a byte, each way.
+  const Time messages_take = Time::picoseconds((8 << 20) * 100) * 2 + us(40);
+  const Time copies = us(2 * (80 + 2 * 1024));
+  CHECK(alone.step.p50.us() ==
+        Approx((us(610) + copies + messages_take + us(700)).us()).epsilon(1e-6));
+  // Free, the server copies what it sends.
+  scenario.strategy.staleness = std::nullopt;
+  CHECK(point(scenario, calibration).step.p50.us() ==
+        Approx((us(610) + copies + messages_take + us(1100)).us()).epsilon(1e-6));
+  // Two workers are added up.
+  scenario.workers = {2};
+  scenario.strategy.staleness = 0;
+  CHECK(point(scenario, calibration).breakdown.waiting >= us(1000));
+  CHECK(simulate(scenario, calibration).points[0].speedup < 2);
+}
+
 TEST_CASE("a timeline shows workers and the servers behind them", "[servers]") {
   const Timeline timeline = simulate_step(over_network(2), cpu_calibration(), 2);
   std::uint32_t most = 0;

@@ -88,6 +88,28 @@ TEST_CASE("on GPUs a drawn delay stops the host", "[simulate]") {
   }
 }
 
+TEST_CASE("on GPUs a delay of forward or backward keeps the device busy", "[simulate]") {
+  // Eager, alone, not synchronised: the host (10 us a launch) is far ahead, so that a delay of the
+  // host would be hidden; one of the device is not.
+  Scenario scenario = on_cores(1);
+  scenario.sync = Sync::none;
+  scenario.noise = false;
+  const Calibration gpus = gpu_calibration();
+  const Time before = simulate(scenario, gpus).points[0].step.p50;
+  for (const StepPart part : {StepPart::forward, StepPart::backward}) {
+    for (const bool drawn : {false, true}) {
+      scenario.stragglers = {{.worker = 0, .delay = us(300), .part = part}};
+      if (drawn) {
+        scenario.stragglers[0].delay_varies = {
+            .kind = Kind::samples, .listed = true, .values = {1}};
+      }
+      CHECK(simulate(scenario, gpus).points[0].step.p50 == before + us(300));
+    }
+  }
+  scenario.stragglers = {{.worker = 0, .delay = us(300), .part = StepPart::step}};
+  CHECK(simulate(scenario, gpus).points[0].step.p50 == before);
+}
+
 TEST_CASE("draws spread the steps, the same on any number of threads", "[simulate]") {
   Scenario scenario = on_cores(2);
   scenario.workers = {1, 2, 3, 4};

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "sim/core/error.h"
+#include "sim/core/variability.h"
 #include "tests/catch.h"
 
 namespace lockstep {
@@ -183,6 +184,102 @@ TEST_CASE("transfers want cores where they are work of a host's cores", "[server
   CHECK(run(system).iterations[1].front().computed == ms(30.5));
 }
 
+/// Of one worker, `time` in every second iteration.
+DrawnDelay every_other(Time time) {
+  return {.time = time,
+          .variability = {.kind = Variability::Kind::periodic, .every = 2, .high = 1, .low = 0},
+          .stream = 0};
+}
+
+std::vector<std::int64_t> staleness_of(const ServerRun& run, std::uint32_t worker, int count) {
+  std::vector<std::int64_t> result;
+  for (int i = 0; i < count; ++i) {
+    result.push_back(update(run, worker, static_cast<std::uint32_t>(i)).staleness());
+  }
+  return result;
+}
+
+TEST_CASE("a worker that stops, of two: synchronous, both wait; free, only it is late",
+          "[servers]") {
+  // Nothing but computing takes time, 10 and 11 ms; worker 1 stops for 5 ms in iterations 1 and 3.
+  System system({ms(10), ms(11)}, {Bytes{}}, 0);
+  system.servers[0].apply = {};
+  system.delays = {{}, {every_other(ms(5))}};
+  const ServerRun together = run(system);
+  const Times all{ms(11), ms(27), ms(38), ms(54), ms(65)};
+  CHECK(ends(together, 0) == all);
+  CHECK(ends(together, 1) == all);
+  CHECK(together.iterations[1][1].begun == ms(16));
+  CHECK(together.iterations[0][1].begun == ms(11));
+  // Free, worker 0 updates at 10, 20, ..., worker 1 as before: 10 | 20 | 30 | 40, 50 | 60 lie
+  // between its updates, and of its own 11, 27, 38, none and 54 between those of worker 0.
+  system.staleness = std::nullopt;
+  const ServerRun free = run(system);
+  CHECK(ends(free, 1) == all);
+  Times fast = ends(free, 0);
+  fast.resize(5);
+  CHECK(fast == Times{ms(10), ms(20), ms(30), ms(40), ms(50)});
+  CHECK(staleness_of(free, 1, 5) == std::vector<std::int64_t>{1, 1, 1, 2, 1});
+  CHECK(staleness_of(free, 0, 6) == std::vector<std::int64_t>{0, 1, 1, 1, 0, 1});
+}
+
+TEST_CASE("a worker that stops, of three: synchronous, all wait; free, it is further behind",
+          "[servers]") {
+  // 10, 11 and 14 ms; worker 1 stops for 5 ms in iterations 1 and 3: 16 ms, else worker 2's 14.
+  System system({ms(10), ms(11), ms(14)}, {Bytes{}}, 0);
+  system.servers[0].apply = {};
+  system.delays = {{}, {every_other(ms(5))}, {}};
+  const ServerRun together = run(system);
+  for (std::size_t worker = 0; worker < 3; ++worker) {
+    CHECK(ends(together, worker) == Times{ms(14), ms(30), ms(44), ms(60), ms(74)});
+  }
+  for (const ServerUpdate& each : together.updates) CHECK(each.staleness() == 0);
+  // Free, worker 1 updates at 11, 27, 38, 54 and 65, worker 2 at 14, 28, 42, 56, worker 0 at all
+  // tens: 10 | 14, 20 | 28, 30 | 40, 42, 50 | 56, 60 lie between those of worker 1.
+  system.staleness = std::nullopt;
+  const ServerRun free = run(system);
+  CHECK(ends(free, 1) == Times{ms(11), ms(27), ms(38), ms(54), ms(65)});
+  CHECK(ends(free, 2) == Times{ms(14), ms(28), ms(42), ms(56), ms(70)});
+  CHECK(staleness_of(free, 1, 5) == std::vector<std::int64_t>{1, 2, 2, 3, 2});
+  CHECK(staleness_of(free, 2, 4) == std::vector<std::int64_t>{2, 2, 3, 2});
+}
+
+TEST_CASE("pauses by the clock, and draws of later iterations", "[servers]") {
+  // 11 ms each; pauses at 30 and 60. The one at 30 falls due in the third iteration, so that the
+  // fourth stops; the one at 60 when the fifth has just ended.
+  System system({ms(11)}, {Bytes{}}, std::nullopt);
+  system.servers[0].apply = {};
+  system.iterations = 6;
+  system.delays = {{{.time = ms(5),
+                     .variability = {.kind = Variability::Kind::periodic, .period = ms(30)},
+                     .stream = 0}}};
+  CHECK(ends(run(system), 0) == Times{ms(11), ms(22), ms(33), ms(49), ms(60), ms(76)});
+  system.delays = {{every_other(ms(5))}};
+  CHECK(ends(run(system), 0) == Times{ms(11), ms(27), ms(38), ms(54), ms(65), ms(81)});
+  system.first_draw = 1;
+  CHECK(ends(run(system), 0) == Times{ms(16), ms(27), ms(43), ms(54), ms(70), ms(81)});
+}
+
+TEST_CASE("who stops keeps a core busy, and no want of cores makes it longer", "[servers]") {
+  // One core: in the 5 ms that worker 1 stops, worker 0 does 2.5 of its 10; the other 7.5 beside
+  // worker 1 take 15, until 20, in which that does 7.5 as well, and alone its last 2.5.
+  System system({ms(10), ms(10)}, {Bytes{}}, 0);
+  system.servers[0].apply = {};
+  system.cores = {.host_of = {0, 0, 0}, .cores = 1, .together = {Factor{}, Factor::of(2)}};
+  system.delays = {{}, {{.time = ms(5), .variability = {}, .stream = 0}}};
+  const ServerRun ran = run(system);
+  CHECK(ran.iterations[1].front().begun == ms(5));
+  CHECK(ran.iterations[0].front().computed == ms(20));
+  CHECK(ran.iterations[1].front().computed == ms(22.5));
+}
+
+TEST_CASE("delays beyond what the clock holds are refused", "[servers]") {
+  System system({ms(1), ms(1)}, {Bytes{}}, 0);
+  constexpr double kTwoMonths = 5e6;
+  system.delays = {{}, {{.time = Time::from_seconds(kTwoMonths), .variability = {}, .stream = 0}}};
+  CHECK_THROWS_WITH(run(system), Contains("worker 1 stops beyond the simulated time"));
+}
+
 struct Random {
   std::mt19937 engine;
   int count(int low, int high) { return std::uniform_int_distribution(low, high)(engine); }
@@ -195,6 +292,13 @@ struct Random {
     System made(computing, held, bound < 0 ? std::nullopt : std::optional<std::int64_t>(bound));
     for (ServerCost& cost : made.servers)
       cost = {ms(count(0, 3)), ms(count(0, 3)), ms(count(0, 2))};
+    for (std::size_t worker = 0; worker < computing.size() && count(0, 1) == 1; ++worker) {
+      made.delays.resize(computing.size());
+      made.delays[worker] = {
+          {.time = ms(count(1, 9)),
+           .variability = {.kind = Variability::Kind::log_normal, .sigma = 0.1 * count(0, 9)},
+           .stream = 3}};
+    }
     made.iterations = 12;
     return made;
   }

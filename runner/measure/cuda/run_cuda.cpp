@@ -1,11 +1,16 @@
 #include "runner/measure/cuda/run_cuda.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 #include "runner/data/loader.h"
+#include "runner/measure/cuda/slow_device.h"
 #include "runner/measure/cuda/timing.h"
 #include "runner/measure/out_of_memory.h"
+#include "runner/measure/server_statistics.h"
 #include "runner/measure/statistics.h"
+#include "runner/measure/straggler.h"
 #include "runner/measure/train.h"
 #include "runner/models/zoo.h"
 #include "sim/core/error.h"
@@ -70,16 +75,22 @@ class Training {
         held_by_others_{worker.device.allocated_bytes()},
         options_(options),
         model_(make_model(options.model, worker.device.torch(), options.seed)),
-        strategy_(
-            options.devices != nullptr
-                ? make_data_parallel(model_, *options.devices, worker.device)
-                : make_strategy(options.strategy, model_, worker.communicator, worker.device)),
-        trainer_(model_, *strategy_, {}, nullptr, options.precision),
+        strategy_(options.devices != nullptr
+                      ? make_data_parallel(model_, *options.devices, worker.device)
+                      : make_strategy(options.strategy, model_, worker.partners(), worker.device,
+                                      worker.servers)),
         batch_(random_batch(model_, options.batch * devices() * strategy_->passes(), options.seed,
                             worker.device.torch())) {
     LOCKSTEP_ASSERT(devices() == 1 || !options.graph, "several threads are no graph");
+    LOCKSTEP_ASSERT(options.stragglers.empty() || !options.graph, "a graph is not slowed");
+    trainer_.emplace(model_, *strategy_, SgdOptions{}, nullptr, options.precision);
     // Several threads would all mark.
     warm_up(worker_, kWarmup, [this](Recorder* r) { step(devices() == 1 ? r : nullptr); });
+    if (!options.stragglers.empty()) {
+      slow_down();
+      worker_.synchronize();
+      worker_.beat();
+    }
   }
 
   std::vector<Run> measure() {
@@ -95,7 +106,30 @@ class Training {
 
  private:
   int devices() const { return options_.devices != nullptr ? options_.devices->count() : 1; }
-  void step(Recorder* recorder = nullptr) { trainer_.step(batch_, recorder); }
+  void step(Recorder* recorder = nullptr) {
+    if (slowness_) {
+      slowness_->next_step();
+      slowness_->delay(StepPart::step);
+      slowness_->delay(StepPart::input);
+    }
+    trainer_->step(batch_, recorder);
+  }
+
+  /// From here on. All workers learn, so that they do as many steps, whoever is slowed.
+  void slow_down() {
+    slow_device_.emplace(worker_.device);
+    slow_device_->learn([this](Recorder& recorder) {
+      step(&recorder);
+      worker_.synchronize();
+      strategy_->take_buckets();
+    });
+    slowness_.emplace(options_.stragglers, worker_.rank(), std::numeric_limits<Moment>::max(),
+                      options_.draws);
+    slowness_->slow(*slow_device_);
+    if (!slowness_->any()) return slowness_.reset();
+    trainer_.reset();  // its hooks go with it
+    trainer_.emplace(model_, *strategy_, SgdOptions{}, &*slowness_, options_.precision);
+  }
 
   void measure_graph(std::vector<Run>& runs) {
     std::unique_ptr<Graph> graph;
@@ -137,9 +171,11 @@ class Training {
     repeat.steps = steps_for(worker_, options_.budget, kFewestTimed, kMostTimed, one);
     for (int i = 0; i < kSettle; ++i) one();
     repeat.warmup = kWarmup + kSettle;
+    strategy_->take_exchanges();
     repeat.samples = time_steps(worker_, sync, repeat.steps, one);
     repeat.speed_index.after = reference_kernel_cuda();
     repeat.step = quantiles(repeat.samples);
+    if (worker_.servers != nullptr) run.servers = seen_of_servers(repeat.samples);
     RunRank rank;
     rank.rank = worker_.rank();
     rank.device = worker_.device.name();
@@ -148,6 +184,18 @@ class Training {
     run.repeats.push_back(std::move(repeat));
     run.ranks.push_back(std::move(rank));
     return run;
+  }
+
+  /// In the timed steps. Nothing where the strategy has no servers.
+  std::optional<ServerStatistics> seen_of_servers(const std::vector<Time>& samples) {
+    if (options_.strategy.kind != "parameter_server") return std::nullopt;
+    SeenOfServers seen{.exchanges = strategy_->take_exchanges(),
+                       .steps = {},
+                       .servers = options_.strategy.servers,
+                       .batch = options_.batch,
+                       .link = {}};
+    for (const Time sample : samples) seen.steps.push_back(sample.ns());
+    return server_statistics(seen, worker_.communicator, worker_.device.torch());
   }
 
   Stamped stamped_step() {
@@ -204,7 +252,9 @@ class Training {
   RunOptionsCuda options_;
   Model model_;
   std::unique_ptr<Strategy> strategy_;
-  Trainer trainer_;
+  std::optional<SlowDevice> slow_device_;
+  std::optional<Slowness> slowness_;  ///< none: this worker is sound
+  std::optional<Trainer> trainer_;
   Batch batch_;
 };
 
@@ -218,6 +268,7 @@ Run blank_run_cuda(const GpuWorker& worker, const RunOptionsCuda& options) {
   run.strategy = options.strategy;
   run.precision = to_string(options.precision);
   run.sync = Sync::step;
+  run.stragglers = options.stragglers;
   return run;
 }
 

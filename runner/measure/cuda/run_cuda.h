@@ -23,6 +23,8 @@ struct RunOptionsCuda {
   std::uint64_t seed = 1;
   std::vector<Sync> syncs{Sync::step, Sync::none};
   bool eager = true, graph = true;
+  std::vector<InjectedStraggler> stragglers;  ///< of these workers; where there are any, no graph
+  std::uint64_t draws = 1;                    ///< seed of what varies of them
 };
 
 /// What every run of these options says before it has steps: synchronised, eager.

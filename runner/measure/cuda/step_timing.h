@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runner/communicators/nccl.h"
+#include "runner/communicators/point_to_point.h"
 #include "runner/measure/cuda/device_cuda.h"
 #include "runner/measure/recorder.h"
 #include "sim/records/run.h"
@@ -16,9 +17,14 @@ struct GpuWorker {
   CudaDevice& device;
   NcclCommunicator* communicator = nullptr;  ///< null: alone
   std::function<void()> beat = [] {};        ///< tells who watches that this worker goes on
+  PointToPoint* servers = nullptr;           ///< and workers before them; null: none
+  Communicator* idle = nullptr;              ///< of a worker that is alone with servers
 
   int rank() const { return communicator ? communicator->rank() : 0; }
   int size() const { return communicator ? communicator->size() : 1; }
+  /// What a strategy of several workers is made with, even where there is one; null: no such
+  /// strategy.
+  Communicator* partners() const { return communicator ? communicator : idle; }
   /// The host waits for the device; a lost peer ends in RunError.
   void synchronize() const;
   void barrier() const;

@@ -15,9 +15,12 @@
 #include "runner/measure/launch_parts.h"
 #include "runner/measure/launcher.h"
 #include "runner/measure/origin.h"
+#include "runner/measure/straggler.h"
 #include "runner/measure/summary.h"
 #include "runner/measure/visit_folder.h"
+#include "runner/models/zoo.h"
 #include "sim/core/error.h"
+#include "sim/workload/sharding.h"
 
 namespace lockstep::runner {
 namespace {
@@ -37,10 +40,15 @@ Origin make_origin_cuda(const std::string& command) {
 }
 
 std::string run_id(const std::string& visit, const Run& run) {
-  return fmt::format("{}/{}-b{}-{}{}-n{}-{}-{}", visit, run.model, run.batch_per_worker,
-                     run.strategy.kind, precision_ending(parse_precision(run.precision)),
-                     run.workers, run.graph ? "graph" : "eager",
-                     run.sync == Sync::step ? "step" : "none");
+  std::string strategy = run.strategy.kind;
+  if (strategy == "parameter_server") {
+    const auto& bound = run.strategy.staleness;
+    strategy += fmt::format("-servers{}-{}", run.strategy.servers,
+                            bound ? fmt::format("stale{}", *bound) : "free");
+  }
+  return fmt::format("{}/{}-b{}-{}{}-n{}-{}-{}", visit, run.model, run.batch_per_worker, strategy,
+                     precision_ending(parse_precision(run.precision)), run.workers,
+                     run.graph ? "graph" : "eager", run.sync == Sync::step ? "step" : "none");
 }
 
 /// All that was measured so far.
@@ -79,6 +87,20 @@ int most_workers_of(const MeasureOptions& options) {
   return options.workers == 0 ? gpus : options.workers;
 }
 
+/// InputError where a model has fewer parameters than there are servers.
+void check_shards(const MeasureOptions& options) {
+  const int servers = servers_beside(options);
+  if (servers <= 1) return;
+  for (const std::string& name : options.models) {
+    std::vector<Bytes> sizes;
+    const Model model = make_model(name, c10::kCPU, options.seed);
+    for (const at::Tensor& parameter : model.parameters()) {
+      sizes.push_back({static_cast<std::int64_t>(parameter.nbytes())});
+    }
+    shard_parameters(sizes, servers);
+  }
+}
+
 /// One process sees the GPUs of its own host.
 void refuse_across_hosts(const MeasureOptions& options, const WorkerEnvironment& environment) {
   const bool one_process =
@@ -93,7 +115,7 @@ void refuse_across_hosts(const MeasureOptions& options, const WorkerEnvironment&
 LaunchResult launch_piece(const MeasureOptions& options, const std::vector<std::string>& arguments,
                           int workers, int repeat) {
   Launch launch{.arguments = arguments,
-                .workers = workers,
+                .workers = workers + servers_beside(options),
                 .silence_seconds = options.silence_seconds,
                 .busy_is_alive = false};
   for (const std::string& word :
@@ -201,6 +223,8 @@ class LaunchedVisit {
 
 void launch_all(const MeasureOptions& options, const std::vector<std::string>& arguments) {
   const int most = most_workers_of(options);
+  check_stragglers(options.stragglers, most);
+  check_shards(options);
   if (options.dry_run) return dry_run(options, arguments, most);
   LaunchedVisit(options, arguments, most).run();
 }
@@ -233,12 +257,11 @@ void measure_cuda(const MeasureOptions& given, const std::vector<std::string>& a
   }
   if (!launched) refuse_under_launchers(options);
   refuse_across_hosts(options, *environment);
-  run_worker_cuda(options, *environment,
-                  launched ? most_workers_of(options) : environment->world_size);
+  const int workers = environment->world_size - servers_beside(options);
+  run_worker_cuda(options, *environment, launched ? most_workers_of(options) : workers);
   if (!launched && environment->rank == 0) {
     Whole whole;
-    merge_launch(options.out, environment->world_size, options.repeat, whole.measurement,
-                 whole.runs);
+    merge_launch(options.out, workers, options.repeat, whole.measurement, whole.runs);
     const Origin origin = make_origin_cuda(options.command);
     save(options, origin, whole);
     fmt::print("{}", run_table(whole.runs));

@@ -23,6 +23,7 @@
 #include "runner/measure/closing.h"
 #include "runner/measure/cuda/copies_cuda.h"
 #include "runner/measure/cuda/gpu_info.h"
+#include "runner/measure/cuda/idle_communicator.h"
 #include "runner/measure/cuda/one_process.h"
 #include "runner/measure/cuda/plan_cuda.h"
 #include "runner/measure/cuda/profile_cuda.h"
@@ -36,6 +37,8 @@
 #include "runner/measure/parity.h"
 #include "runner/measure/progress.h"
 #include "runner/measure/quick.h"
+#include "runner/measure/server_process.h"
+#include "runner/measure/server_tables.h"
 #include "sim/core/error.h"
 
 namespace lockstep::runner {
@@ -95,6 +98,7 @@ class ExactArithmetic {
 
 constexpr const char* kDataParallel = "data_parallel";
 constexpr const char* kHorovod = "horovod";
+constexpr const char* kParameterServer = "parameter_server";
 
 class VisitWorker {
  public:
@@ -136,7 +140,7 @@ class VisitWorker {
 
   /// A part that fails does not take the others with it; RunError at the end.
   void run() {
-    if (options_.repeat == 0 && worker_.communicator) attempt([this] { check_parities(); });
+    if (options_.repeat == 0 && worker_.partners()) attempt([this] { check_parities(); });
     for (const std::string& model : options_.models) measure_model(model);
     attempt([this] { measure_tables(); });
     attempt([this] { measure_kernels(); });
@@ -180,7 +184,8 @@ class VisitWorker {
     const bool all = std::has_single_bit(static_cast<unsigned>(workers));
     std::vector<StrategyOptions> chosen;
     for (const std::string& kind : options_.strategies) {
-      if ((kind == "single") != alone || (!alone && !all && kind != "ddp")) continue;
+      if (kind != kParameterServer && (kind == "single") != alone) continue;
+      if (!alone && !all && kind != "ddp") continue;
       chosen.push_back(options_of(kind, options_));
     }
     return chosen;
@@ -191,13 +196,12 @@ class VisitWorker {
     const ExactArithmetic exact(options_.precision);
     for (const std::string& model : options_.models) {
       for (const StrategyOptions& strategy : strategies()) {
+        if (strategy.kind == "single") continue;  // there is nothing else to compare it with
         say(fmt::format("parity of {}, {}", model, strategy.kind));
-        const Parity parity = strategy.kind == kDataParallel
-                                  ? check_in_one_process(model, kBatch)
-                                  : check_parity(model, strategy, kBatch, options_.seed,
-                                                 *worker_.communicator, worker_.device);
+        const bool replayed = strategy.kind == kParameterServer && strategy.staleness != 0;
+        const Parity parity = parity_of(model, strategy, kBatch);
         parities_[{model, strategy.kind}] = parity;
-        const double bound = parity_bound(strategy, worker_.size());
+        const double bound = replayed ? 0 : parity_bound(strategy, worker_.size());
         if (parity.relative_l2 <= bound) continue;
         attempt([&] {
           throw RunError(fmt::format(
@@ -207,6 +211,17 @@ class VisitWorker {
         });
       }
     }
+  }
+
+  /// Of updates one after another: in the order in which the servers applied them.
+  Parity parity_of(const std::string& model, const StrategyOptions& strategy, int batch) {
+    if (strategy.kind == kDataParallel) return check_in_one_process(model, batch);
+    if (strategy.kind == kParameterServer && strategy.staleness != 0) {
+      return check_update_order(model, strategy, batch, options_.seed, *worker_.partners(),
+                                worker_.device, *worker_.servers, worker_.beat);
+    }
+    return check_parity(model, strategy, batch, options_.seed, *worker_.partners(), worker_.device,
+                        worker_.beat, worker_.servers);
   }
 
   Parity check_in_one_process(const std::string& model, int batch) {
@@ -300,6 +315,12 @@ class VisitWorker {
     wanted.budget = block_;
     wanted.process = options_.repeat;
     wanted.seed = options_.seed;
+    constexpr int kRepeatBit = 40;  // every repeat draws anew
+    wanted.draws = options_.seed ^ static_cast<std::uint64_t>(options_.repeat) << kRepeatBit;
+    for (const InjectedStraggler& straggler : options_.stragglers) {
+      if (straggler.all || straggler.rank < worker_.size()) wanted.stragglers.push_back(straggler);
+    }
+    if (!wanted.stragglers.empty()) wanted.graph = false;
     return wanted;
   }
 
@@ -308,6 +329,10 @@ class VisitWorker {
       say(fmt::format("{} at {}, {}", model, batch, strategy.kind));
     RunOptionsCuda wanted = run_options(model, batch, strategy);
     if (strategy.kind == kHorovod) wanted.graph = false;  // its thread decides anew in each step
+    if (strategy.kind == kParameterServer) {
+      wanted.graph = false;  // the host takes part
+      wanted.syncs = {Sync::step};
+    }
     if (strategy.kind != kDataParallel) {
       keep_runs(measure_runs_cuda(worker_, wanted));
       return;
@@ -329,6 +354,7 @@ class VisitWorker {
 
   void measure_tables() {
     say("tables");
+    if (worker_.servers != nullptr && worker_.rank() == 0) measure_servers();
     if (worker_.communicator == nullptr) {
       if (options_.repeat == 0) measure_copies();
       return;
@@ -356,6 +382,16 @@ class VisitWorker {
       measurement_.copies.push_back(std::move(table));
     }
     measurement_.launch_queue = measure_launch_queue();
+  }
+
+  void measure_servers() {
+    say("tables: servers");
+    add_tables("messages", [this] {
+      return std::vector{time_message_table(*worker_.servers, worker_.size(), worker_.beat)};
+    });
+    for (CopyTable& table : time_server_tables(*worker_.servers, worker_.size(), worker_.beat)) {
+      measurement_.copies.push_back(std::move(table));
+    }
   }
 
   /// Strategies call them, with arrays of any size; all-reduce decides how long most steps take.
@@ -436,45 +472,67 @@ class VisitWorker {
 
 /// Gloo makes the thread that it starts on, and those after it, give way to others: not the one
 /// that launches kernels.
-std::unique_ptr<Communicator> connect_hosts(const WorkerEnvironment& environment,
-                                            const std::shared_ptr<Store>& store) {
-  std::unique_ptr<Communicator> control;
+template <class Connect>
+auto connect_hosts(Connect connect) {
+  decltype(connect()) connected;
   std::exception_ptr failure;
   std::thread([&] {
     try {
-      control = make_gloo(environment, environment.world_size, store);
+      connected = connect();
     } catch (...) {
       failure = std::current_exception();
     }
   }).join();
   if (failure) std::rethrow_exception(failure);
-  return control;
+  return connected;
+}
+
+/// Servers share the host's cores with what drives the GPUs.
+int server_threads(const MeasureOptions& options, int servers) {
+  if (options.threads > 0) return options.threads;
+  const int cores = static_cast<int>(usable_cores().size());
+  return std::max(1, cores / (gpu_count() + servers));
 }
 
 }  // namespace
 
-void run_worker_cuda(const MeasureOptions& options, const WorkerEnvironment& environment,
+void run_worker_cuda(const MeasureOptions& options, const WorkerEnvironment& all,
                      int most_workers) {
+  const int served_by = servers_beside(options);
+  if (is_server(all, served_by)) {
+    return run_server(all, server_threads(options, served_by), options.silence_seconds, {});
+  }
+  const WorkerEnvironment environment = without_servers(all, served_by, /*least=*/1);
   bind_to_share(environment.local_rank, gpu_count());
   CudaDevice device(environment.local_rank);
   use_arithmetic(options.precision);
   std::shared_ptr<Store> store;
   std::unique_ptr<NcclCommunicator> communicator;
+  if (all.world_size > 1) store = meet(all);
   if (environment.world_size > 1) {
-    store = meet(environment);
     communicator = std::make_unique<NcclCommunicator>(*store, environment.rank,
                                                       environment.world_size, device);
     communicator->barrier();
     if (std::ranges::find(options.strategies, kHorovod) != options.strategies.end()) {
-      communicator->take_control(connect_hosts(environment, store));
+      communicator->take_control(
+          connect_hosts([&] { return make_gloo(environment, environment.world_size, store); }));
     }
   }
-  VisitWorker visit(options, GpuWorker{device, communicator.get()}, store.get(), most_workers);
+  GpuWorker worker{device, communicator.get()};
+  std::unique_ptr<PointToPoint> servers;
+  std::optional<IdleCommunicator> idle;
+  if (served_by > 0) {
+    servers = connect_hosts([&] { return make_point_to_point(all, store); });
+    worker.servers = servers.get();
+    worker.idle = &idle.emplace(device);
+  }
+  VisitWorker visit(options, worker, store.get(), most_workers);
   if (options.dry_run) {
     visit.plan();
   } else {
     visit.run();
   }
+  if (environment.rank == 0) dismiss_servers(servers.get(), environment.world_size);
   if (communicator) communicator->barrier();
 }
 
