@@ -1,17 +1,21 @@
 #include "runner/measure/cuda/visit_cuda.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
+#include "runner/measure/balance.h"
 #include "runner/measure/closing.h"
 #include "runner/measure/cuda/device_cuda.h"
 #include "runner/measure/cuda/gpu_info.h"
+#include "runner/measure/cuda/mixed_visit.h"
 #include "runner/measure/launch_parts.h"
 #include "runner/measure/launcher.h"
+#include "runner/measure/mixed_cores.h"
 #include "runner/measure/origin.h"
 #include "runner/measure/parts_folder.h"
 #include "runner/measure/summary.h"
@@ -35,17 +39,39 @@ Origin make_origin_cuda(const std::string& command) {
 }
 
 std::string run_id(const std::string& visit, const Run& run) {
-  return fmt::format("{}/{}-b{}-{}{}-n{}-{}-{}", visit, run.model, run.batch_per_worker,
-                     run.strategy.kind, precision_ending(parse_precision(run.precision)),
-                     run.workers, run.graph ? "graph" : "eager",
-                     run.sync == Sync::step ? "step" : "none");
+  std::string strategy = run.strategy.kind;
+  if (!run.strategy.split.empty()) {
+    strategy += fmt::format("-split{}-{}", fmt::join(run.strategy.split, "-"),
+                            run.strategy.combine_on_host ? "host" : "device");
+  }
+  return fmt::format("{}/{}-b{}-{}{}-n{}-{}-{}", visit, run.model, run.batch_per_worker, strategy,
+                     precision_ending(parse_precision(run.precision)), run.workers,
+                     run.graph ? "graph" : "eager", run.sync == Sync::step ? "step" : "none");
 }
 
 /// All that was measured so far.
 struct Whole {
   Measurement measurement;
+  Measurement of_cores;  ///< of the worker on cores beside the GPUs, if there is one
   std::vector<Run> runs;
+
+  Measurement* cores_of(const MeasureOptions& options) {
+    return options.cpu_workers > 0 ? &of_cores : nullptr;
+  }
 };
+
+/// The worker on cores has a calibration of its own, of the same host.
+void save_cores(const MeasureOptions& options, Whole& whole) {
+  whole.of_cores.id = options.visit + "-cores";
+  whole.of_cores.origin = make_origin(options.command);
+  whole.of_cores.reference = reference_of(whole.of_cores, {});
+  const std::filesystem::path out(options.out);
+  write_measurement(whole.of_cores, (out / "measurement-cores.json").string());
+  for (Run& run : whole.runs) {
+    run.devices = {{.calibration = options.visit, .count = run.workers - options.cpu_workers},
+                   {.calibration = whole.of_cores.id, .count = options.cpu_workers}};
+  }
+}
 
 void save(const MeasureOptions& options, Origin origin, Whole whole) {
   Measurement& measurement = whole.measurement;
@@ -59,6 +85,7 @@ void save(const MeasureOptions& options, Origin origin, Whole whole) {
     run.origin = origin;
     run.calibration = options.visit;
   }
+  if (options.cpu_workers > 0) save_cores(options, whole);
   const std::filesystem::path out(options.out);
   write_measurement(measurement, (out / "measurement.json").string());
   if (!whole.runs.empty()) write_runs(whole.runs, (out / "runs.json").string());
@@ -88,17 +115,43 @@ void refuse_across_hosts(const MeasureOptions& options, const WorkerEnvironment&
                    "leave it out");
 }
 
+/// What is wrong with the worker on cores is said before anybody starts.
+void check_cpu_worker(const MeasureOptions& options, int gpus) {
+  if (options.cpu_workers == 0) return;
+  check_split(options, gpus + options.cpu_workers);
+  mixed_cores(usable_cores(), gpus, gpus, options.threads);
+}
+
+void say_next(const MeasureOptions& options) {
+  const std::string& out = options.out;
+  const auto calibrate = [&out](const char* from, const char* to) {
+    fmt::print("Next: lockstep calibrate {}/{} -o {}\n", out, from, to);
+  };
+  fmt::print("\nWritten: {0}/measurement.json, {0}/runs.json\n", out);
+  if (options.cpu_workers == 0) {
+    calibrate("measurement.json", "calibration.json");
+    return;
+  }
+  fmt::print("Written: {}/measurement-cores.json\n", out);
+  calibrate("measurement.json", "gpus.json");
+  calibrate("measurement-cores.json", "cores.json");
+  fmt::print("Then: lockstep validate gpus.json cores.json {}/runs.json\n", out);
+}
+
 void launch_all(const MeasureOptions& options, const std::vector<std::string>& arguments) {
   const int most = most_workers_of(options);
+  check_cpu_worker(options, most);
   std::filesystem::create_directories(options.out);
   remove_own_parts(options.out);
   const Origin origin = make_origin_cuda(options.command);
   Whole whole;
   std::string failures;
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
-    for (int n = 1; n <= most; ++n) {
+    // Beside a worker on cores all of them work.
+    for (int n = options.cpu_workers > 0 ? most : 1; n <= most; ++n) {
+      const int workers = n + options.cpu_workers;
       Launch launch{.arguments = arguments,
-                    .workers = n,
+                    .workers = workers,
                     .silence_seconds = options.silence_seconds,
                     .busy_is_alive = false};
       for (const std::string& word : {std::string("--repeat"), std::to_string(repeat),
@@ -106,12 +159,13 @@ void launch_all(const MeasureOptions& options, const std::vector<std::string>& a
         launch.arguments.push_back(word);
       }
       const LaunchResult result = launch_workers(launch);
-      merge_launch(options.out, n, repeat, whole.measurement, whole.runs);
+      merge_launch(options.out, workers, repeat, whole.measurement, whole.runs,
+                   whole.cores_of(options));
       if (!whole.runs.empty()) save(options, origin, whole);  // kept, whatever comes
       if (result.interrupted) throw RunError("interrupted; what was measured is kept");
       if (result.rank < 0) continue;
-      const std::string failure =
-          fmt::format("{} workers, repeat {}: rank {} {}", n, repeat + 1, result.rank, result.what);
+      const std::string failure = fmt::format("{} workers, repeat {}: rank {} {}", workers,
+                                              repeat + 1, result.rank, result.what);
       fmt::print(stderr, "lockstep-measure: {}\n", failure);
       failures += (failures.empty() ? "" : "; ") + failure;
     }
@@ -120,8 +174,7 @@ void launch_all(const MeasureOptions& options, const std::vector<std::string>& a
   print_bandwidths(whole.measurement, origin.machine);
   if (!failures.empty()) throw RunError(failures);
   remove_own_parts(options.out);
-  fmt::print("\nWritten: {0}/measurement.json, {0}/runs.json\n", options.out);
-  fmt::print("Next: lockstep calibrate {}/measurement.json -o calibration.json\n", options.out);
+  say_next(options);
 }
 
 }  // namespace
@@ -137,12 +190,16 @@ void measure_cuda(const MeasureOptions& given, const std::vector<std::string>& a
     return;
   }
   refuse_across_hosts(options, *environment);
-  run_worker_cuda(options, *environment,
-                  launched ? most_workers_of(options) : environment->world_size);
+  if (options.cpu_workers > 0) {
+    run_mixed_worker(options, *environment);
+  } else {
+    run_worker_cuda(options, *environment,
+                    launched ? most_workers_of(options) : environment->world_size);
+  }
   if (!launched && environment->rank == 0) {
     Whole whole;
     merge_launch(options.out, environment->world_size, options.repeat, whole.measurement,
-                 whole.runs);
+                 whole.runs, whole.cores_of(options));
     const Origin origin = make_origin_cuda(options.command);
     save(options, origin, whole);
     fmt::print("{}", run_table(whole.runs));

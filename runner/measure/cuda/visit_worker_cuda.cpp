@@ -15,13 +15,13 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "runner/communicators/gloo.h"
 #include "runner/measure/autocast.h"
 #include "runner/measure/batches.h"
 #include "runner/measure/cuda/copies_cuda.h"
+#include "runner/measure/cuda/exact_arithmetic.h"
 #include "runner/measure/cuda/gpu_info.h"
 #include "runner/measure/cuda/profile_cuda.h"
 #include "runner/measure/cuda/run_cuda.h"
@@ -62,34 +62,6 @@ std::vector<GpuInfo> query_loaded_gpus(const GpuWorker& worker) {
   worker.synchronize();
   return gpus;
 }
-
-/// Exact sums need fp32 throughout and algorithms that are the same each time: of attention, the
-/// one that is made of matrix products, since the others add gradients in any order.
-class ExactArithmetic {
- public:
-  explicit ExactArithmetic(Precision otherwise) : otherwise_(otherwise) {
-    use_arithmetic(Precision::fp32);
-    set(true);
-  }
-  ~ExactArithmetic() {
-    use_arithmetic(otherwise_);
-    set(false);
-  }
-  ExactArithmetic(const ExactArithmetic&) = delete;
-  ExactArithmetic& operator=(const ExactArithmetic&) = delete;
-
- private:
-  static void set(bool exact) {
-    at::Context& context = at::globalContext();
-    context.setBenchmarkCuDNN(!exact);
-    context.setDeterministicCuDNN(exact);
-    context.setSDPUseFlash(!exact);
-    context.setSDPUseMemEfficient(!exact);
-    context.setSDPUseCuDNN(!exact);
-  }
-
-  Precision otherwise_;
-};
 
 constexpr const char* kDataParallel = "data_parallel";
 constexpr const char* kHorovod = "horovod";
@@ -411,23 +383,6 @@ class VisitWorker {
   std::string failure_;
 };
 
-/// Gloo makes the thread that it starts on, and those after it, give way to others: not the one
-/// that launches kernels.
-std::unique_ptr<Communicator> connect_hosts(const WorkerEnvironment& environment,
-                                            const std::shared_ptr<Store>& store) {
-  std::unique_ptr<Communicator> control;
-  std::exception_ptr failure;
-  std::thread([&] {
-    try {
-      control = make_gloo(environment, environment.world_size, store);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-  }).join();
-  if (failure) std::rethrow_exception(failure);
-  return control;
-}
-
 }  // namespace
 
 void run_worker_cuda(const MeasureOptions& options, const WorkerEnvironment& environment,
@@ -443,7 +398,7 @@ void run_worker_cuda(const MeasureOptions& options, const WorkerEnvironment& env
                                                       environment.world_size, device);
     communicator->barrier();
     if (std::ranges::find(options.strategies, kHorovod) != options.strategies.end()) {
-      communicator->take_control(connect_hosts(environment, store));
+      communicator->take_control(make_gloo_aside(environment, environment.world_size, store));
     }
   }
   VisitWorker(options, GpuWorker{device, communicator.get()}, store.get(), most_workers).run();
