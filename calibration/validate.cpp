@@ -1,6 +1,7 @@
 #include "calibration/validate.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -225,6 +226,10 @@ ValidationPoint point_of(const Run& run) {
   point.slow_motion = run.slow_motion;
   point.hosts = run.hosts;
   point.link = run.link;
+  if (!run.devices.empty()) {
+    point.run += fmt::format(", {} on the {}", fmt::join(run.strategy.split, " + "),
+                             run.strategy.combine_on_host ? "host" : "device");
+  }
   return point;
 }
 
