@@ -3,9 +3,12 @@
 #include "runner/communicators/mixed.h"
 
 #include <ATen/ops/full.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <exception>
 #include <memory>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -99,6 +102,28 @@ TEST_CASE("Unlike workers share memory, and see the same numbers") {
     CHECK(all.on_cores() == (all.rank() == 2));
     CHECK((all.gpus() == nullptr) == all.on_cores());
   });
+}
+
+TEST_CASE("Another process sees shared memory by its path, and counts in it") {
+  constexpr std::size_t kBytes = 1 << 16;
+  const SharedMemory memory = SharedMemory::create(kBytes);
+  auto* counter = new (memory.bytes().data()) Counter;
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      const SharedMemory same = SharedMemory::open(memory.path(), kBytes);
+      same.bytes()[kBytes - 1] = std::byte{5};
+      reinterpret_cast<Counter*>(same.bytes().data())->add_one();
+      _exit(0);
+    } catch (...) {
+      _exit(1);
+    }
+  }
+  counter->wait_for(1, "count", std::chrono::seconds(20));
+  CHECK(memory.bytes()[kBytes - 1] == std::byte{5});
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
 }
 
 TEST_CASE("Who waits for a gradient that does not come gives up") {
