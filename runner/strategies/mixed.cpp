@@ -76,6 +76,7 @@ class Mixed : public Strategy {
     share_state(model, workers);
   }
   ~Mixed() override {
+    copies_.finish();
     for (const at::Tensor& array : pinned_) copies_.unpin(array);
   }
   Mixed(const Mixed&) = delete;
@@ -116,15 +117,19 @@ class Mixed : public Strategy {
   }
   void wait_for_sum() const { exchange_.summed().wait_for(step_, "sum of gradients", kPatience); }
 
+  MixedCommunicator& workers() const { return workers_; }
+  HostCopies& copies() const { return copies_; }
+  const Exchange& exchange() const { return exchange_; }
+  at::Tensor& own() { return own_; }
+
+ private:
   Model& model_;
   MixedCommunicator& workers_;
   HostCopies& copies_;
   Exchange exchange_;
-  at::Tensor own_;
-
- private:
   double weight_;
   std::uint64_t step_ = 0;
+  at::Tensor own_;                              ///< where gradients are packed
   std::vector<at::Tensor> packed_, gradients_;  ///< by parameter
   std::vector<at::Tensor> pinned_;
 };
@@ -135,41 +140,38 @@ class CombineOnHost final : public Mixed {
       : Mixed(options, model, workers) {
     const at::Tensor flat = flat_like(model);
     if (workers.on_cores()) {
-      use(flat, exchange_.sum());
+      use(flat, exchange().sum());
     } else {
       use(flat, flat);
-      pin(exchange_.of(workers.rank()));
-      pin(exchange_.sum());
+      pin(exchange().of(workers.rank()));
+      pin(exchange().sum());
     }
   }
-  ~CombineOnHost() override { copies_.finish(); }
-  CombineOnHost(const CombineOnHost&) = delete;
-  CombineOnHost& operator=(const CombineOnHost&) = delete;
 
  private:
   void combine_on_cores() override {
     pack();
-    wait_for_given(static_cast<std::uint64_t>(workers_.gpu_count()));
-    at::Tensor sum = exchange_.sum();
-    at::add_out(sum, own_, exchange_.of(0));
-    for (int gpu = 1; gpu < workers_.gpu_count(); ++gpu) sum.add_(exchange_.of(gpu));
-    exchange_.summed().add_one();
+    wait_for_given(static_cast<std::uint64_t>(workers().gpu_count()));
+    at::Tensor sum = exchange().sum();
+    at::add_out(sum, own(), exchange().of(0));
+    for (int gpu = 1; gpu < workers().gpu_count(); ++gpu) sum.add_(exchange().of(gpu));
+    exchange().summed().add_one();
   }
 
   void combine_on_gpu() override {
     pack();
-    copies_.out(exchange_.of(workers_.rank()), own_, exchange_.given());
+    copies().out(exchange().of(workers().rank()), own(), exchange().given());
     wait_for_sum();
-    copies_.in(own_, exchange_.sum());
+    copies().in(own(), exchange().sum());
   }
 };
 
 class CombineOnDevice final : public Mixed {
  public:
   CombineOnDevice(const StrategyOptions& options, Model& model, MixedCommunicator& workers)
-      : Mixed(options, model, workers), of_cores_(exchange_.of(workers.gpu_count())) {
+      : Mixed(options, model, workers), of_cores_(exchange().of(workers.gpu_count())) {
     if (workers.on_cores()) {
-      use(of_cores_, exchange_.sum());
+      use(of_cores_, exchange().sum());
       return;
     }
     const at::Tensor flat = flat_like(model);
@@ -177,34 +179,31 @@ class CombineOnDevice final : public Mixed {
     if (!adds()) return;
     came_ = at::empty_like(flat);
     pin(of_cores_);
-    pin(exchange_.sum());
+    pin(exchange().sum());
   }
-  ~CombineOnDevice() override { copies_.finish(); }
-  CombineOnDevice(const CombineOnDevice&) = delete;
-  CombineOnDevice& operator=(const CombineOnDevice&) = delete;
 
  private:
-  bool adds() const { return workers_.rank() == 0; }
+  bool adds() const { return workers().rank() == 0; }
 
   void combine_on_cores() override {
     pack();
-    exchange_.given().add_one();
+    exchange().given().add_one();
     wait_for_sum();
   }
 
   void combine_on_gpu() override {
-    copies_.join();  // the last sum has left
+    copies().join();  // the last sum has left
     pack();
     if (adds()) {
       wait_for_given(1);
-      copies_.in(came_, of_cores_);
-      own_.add_(came_);
+      copies().in(came_, of_cores_);
+      own().add_(came_);
     }
-    if (Communicator* gpus = workers_.gpus()) {
-      gpus->all_reduce(own_);
+    if (Communicator* gpus = workers().gpus()) {
+      gpus->all_reduce(own());
       gpus->join();
     }
-    if (adds()) copies_.out(exchange_.sum(), own_, exchange_.summed());
+    if (adds()) copies().out(exchange().sum(), own(), exchange().summed());
   }
 
   at::Tensor of_cores_;
