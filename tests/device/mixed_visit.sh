@@ -6,7 +6,7 @@
 # each).
 set -uo pipefail
 measure=$(realpath "$1") lockstep=$(realpath "$2") out=$3
-mkdir -p "$out"
+mkdir -p "$out" && out=$(realpath "$out")
 log=$out/visit.log
 site=$(timeout 60 python3 -c 'import importlib.util as u, os; print(os.path.dirname(os.path.dirname(u.find_spec("torch").origin)))')
 libraries=$(dirname "$measure")/lib:$site/torch/lib:$(echo "$site"/nvidia/*/lib | tr ' ' :)
