@@ -1,10 +1,12 @@
 #include "calibration/validate.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <optional>
 
 #include "calibration/robust.h"
@@ -184,6 +186,25 @@ PlatformOptions platform_of(const Run& run) {
   return platform;
 }
 
+/// The kinds of workers on a host.
+std::vector<DeviceClass> classes_of(const Run& run, std::span<const Calibration> known) {
+  std::vector<DeviceClass> classes;
+  for (const RunDevices& devices : run.devices) {
+    const auto costs = std::ranges::find(known, devices.calibration, &Calibration::id);
+    if (costs == known.end()) {
+      throw InputError({}, "devices",
+                       fmt::format("calibration \"{}\" is not given", devices.calibration),
+                       "name the calibrations of all its workers");
+    }
+    DeviceClass one;
+    one.calibration = devices.calibration;
+    one.count = devices.count;
+    one.costs = {std::shared_ptr<const void>(), &*costs};  // owned by who knows it
+    classes.push_back(std::move(one));
+  }
+  return classes;
+}
+
 }  // namespace
 
 Time median_step(const Run& run) {
@@ -205,6 +226,10 @@ ValidationPoint point_of(const Run& run) {
   point.slow_motion = run.slow_motion;
   point.hosts = run.hosts;
   point.link = run.link;
+  if (!run.devices.empty()) {
+    point.run += fmt::format(", {} on the {}", fmt::join(run.strategy.split, " + "),
+                             run.strategy.combine_on_host ? "host" : "device");
+  }
   return point;
 }
 
@@ -224,7 +249,8 @@ std::optional<double> in_band(const ValidationGroup& group) {
   return sum / points;
 }
 
-Scenario scenario_of(const Run& run, const PlatformOptions& platform) {
+Scenario scenario_of(const Run& run, const PlatformOptions& platform,
+                     std::span<const Calibration> known) {
   Scenario scenario;
   scenario.name = run.id;
   scenario.model = run.model;
@@ -235,6 +261,7 @@ Scenario scenario_of(const Run& run, const PlatformOptions& platform) {
     scenario.batch_per_worker.reset();
     scenario.total_batch = run.batch_per_worker * run.workers;
   }
+  scenario.devices = classes_of(run, known);
   scenario.iterations = kIterations;
   scenario.sync = run.sync;
   scenario.graph = run.graph;
@@ -259,7 +286,8 @@ Scenario scenario_of(const Run& run, const PlatformOptions& platform) {
 }
 
 Validation validate(const Calibration& calibration, const std::vector<Run>& runs,
-                    const PlatformOptions& platform, const std::function<void()>& after_run) {
+                    const PlatformOptions& platform, const std::function<void()>& after_run,
+                    std::span<const Calibration> known) {
   const Speed speed(calibration);
   Validation validation;
   validation.calibration = calibration.id;
@@ -268,12 +296,13 @@ Validation validate(const Calibration& calibration, const std::vector<Run>& runs
   for (const Run& run : runs) {
     if (run.failure || run.repeats.empty()) continue;
     try {
-      const Scenario scenario = scenario_of(run, platform);
+      const Scenario scenario = scenario_of(run, platform, known);
       const ResultPoint point = simulate(scenario, calibration, 1).points.at(0);
       const auto normal = normalised(run, scenario, point, calibration, speed);
       group_named(validation, group_of(calibration, run, point, scenario.platform))
           .points.push_back(compare(run, point, normal, stable(run, speed)));
-      if (run.workers > kFew && !few.profiles.empty() && !scenario.platform.network) {
+      const bool alike = run.devices.empty() && !scenario.platform.network;
+      if (run.workers > kFew && !few.profiles.empty() && alike) {
         group_named(validation, "extrapolated_n")
             .points.push_back(
                 compare(run, simulate(scenario, few, 1).points.at(0), normal, stable(run, speed)));
@@ -308,6 +337,7 @@ std::vector<BucketComparison> compare_buckets(const Calibration& calibration, co
                                               const PlatformOptions& platform) {
   if (run.ranks.empty() || run.repeats.empty() || run.sync == Sync::none) return {};
   const auto slowest = std::ranges::max_element(run.ranks, {}, &RunRank::step);
+  if (slowest->buckets.empty()) return {};
   const Speed speed(calibration);
   const SpeedIndex& index = run.repeats.front().speed_index;
   Scenario scenario = scenario_of(run, platform);

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,11 @@
 
 namespace lockstep {
 
-/// The question that a run on `platform` answered.
-Scenario scenario_of(const Run& run, const PlatformOptions& platform);
+/// The question that a run on `platform` answered. Where its workers are of several kinds, their
+/// calibrations are found by id among `known`, which outlives the scenario; InputError for one that
+/// is not there.
+Scenario scenario_of(const Run& run, const PlatformOptions& platform,
+                     std::span<const Calibration> known = {});
 
 /// Each run beside what the simulator says about it, in groups: `cpu`; on GPUs of `single` and
 /// `ddp` `graph`, and eager steps as `device_bound` and `host_bound`, of the others
@@ -24,10 +28,12 @@ Scenario scenario_of(const Run& run, const PlatformOptions& platform);
 /// two (up_to), and the groups of validate_tables, each with what is wanted of it; so have the
 /// `buckets` of validate_buckets. Runs that failed or hold no repeat are left out. `platform` is
 /// where they ran; by default what a run says, else the calibrated host. `after_run`, if any, is
-/// called after each. Throws InputError where the calibration cannot answer.
+/// called after each. `known`: calibrations that runs of several kinds of workers name. Throws
+/// InputError where the calibration cannot answer.
 Validation validate(const Calibration& calibration, const std::vector<Run>& runs,
                     const PlatformOptions& platform = {},
-                    const std::function<void()>& after_run = {});
+                    const std::function<void()>& after_run = {},
+                    std::span<const Calibration> known = {});
 
 /// Those of several visits as one: groups of the same name together.
 Validation merge(const std::vector<Validation>& validations);

@@ -86,8 +86,11 @@ std::vector<Validation> predict(const Inputs& inputs, const PlatformOptions& pla
   Progress progress("predicting", "runs", all);
   std::vector<Validation> validations;
   for (std::size_t i = 0; i < inputs.calibrations.size(); ++i) {
-    validations.push_back(validate(inputs.calibrations[i], inputs.runs[i], platform,
-                                   [&progress] { progress.advance(); }));
+    // Those without runs say what some workers of other visits' runs cost.
+    if (inputs.runs[i].empty()) continue;
+    validations.push_back(validate(
+        inputs.calibrations[i], inputs.runs[i], platform, [&progress] { progress.advance(); },
+        inputs.calibrations));
   }
   return validations;
 }
@@ -130,7 +133,8 @@ void add_validate(CLI::App& app, Action& action) {
   const auto options = std::make_shared<ValidateOptions>();
   command
       ->add_option("FILES", options->files,
-                   "CALIBRATION RUN...: a calibration and runs of its visit; or several of both")
+                   "CALIBRATION RUN...: a calibration and runs of its visit; or several of both; "
+                   "where workers are of several kinds, the calibration of each")
       ->required();
   command
       ->add_option("--platform", options->platform,

@@ -22,6 +22,7 @@ struct Transfer {
 };
 
 class FusionLane;
+class MixedCommunicator;
 
 /// A group of workers that combine flat tensors. Operations are queued: they run in the order of
 /// the calls, each after what the compute stream holds at its call, while compute goes on. Every
@@ -56,6 +57,8 @@ class Communicator {
   /// For a thread beside the one that trains and a model with as many gradients; see there. The
   /// communicator outlives it. RunError where it has none.
   virtual std::unique_ptr<FusionLane> make_lane(std::size_t gradients);
+  /// Of GPUs and a worker on cores; null where all devices are of one kind.
+  virtual MixedCommunicator* mixed() { return nullptr; }
 };
 
 }  // namespace lockstep::runner

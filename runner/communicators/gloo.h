@@ -15,6 +15,12 @@ std::unique_ptr<Communicator> make_gloo(
     const WorkerEnvironment& environment, int size, const std::shared_ptr<Store>& store,
     std::chrono::milliseconds timeout = std::chrono::seconds(30));
 
+/// The same, made on a thread of its own: Gloo makes the thread that it starts on, and those after
+/// it, give way to others, and one that launches kernels must not.
+std::unique_ptr<Communicator> make_gloo_aside(
+    const WorkerEnvironment& environment, int size, const std::shared_ptr<Store>& store,
+    std::chrono::milliseconds timeout = std::chrono::seconds(30));
+
 /// "0.5.0"
 std::string gloo_version();
 

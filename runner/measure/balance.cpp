@@ -46,17 +46,7 @@ Time own_step(Worker& worker, const std::string& model, int samples) {
   return median_time(steps);
 }
 
-SplitRound look(Worker& worker, const std::string& model, const std::vector<int>& shares) {
-  SplitRound round{.shares = shares, .times = {}};
-  const Time mine = own_step(worker, model, shares[static_cast<std::size_t>(worker.rank())]);
-  for (const auto& row : gather(worker.communicator.get(), {mine.ns()}, worker.device->torch())) {
-    round.times.push_back(Time::nanoseconds(row.front()));
-  }
-  return round;
-}
-
-void say(const Worker& worker, std::size_t number, const SplitRound& round) {
-  if (!worker.first()) return;
+void say(std::size_t number, const SplitRound& round) {
   std::vector<std::string> times;
   for (const Time time : round.times) times.push_back(fmt::format("{:.1f}", time.ms()));
   fmt::print(stderr, "split, round {}: {} samples, {} ms, {:.0f} % apart\n", number,
@@ -65,19 +55,31 @@ void say(const Worker& worker, std::size_t number, const SplitRound& round) {
 
 }  // namespace
 
-std::vector<int> balanced_shares(Worker& worker, const std::string& model, int batch) {
-  const auto workers = static_cast<std::size_t>(worker.size());
+std::vector<int> balanced_shares(std::size_t workers, int batch, const ShareTimes& times,
+                                 bool tell) {
   std::vector<int> shares(workers, batch);
   std::vector<SplitRound> rounds;
   while (std::ssize(rounds) < kMostRounds &&
          std::ranges::find(rounds, shares, &SplitRound::shares) == rounds.end()) {
-    rounds.push_back(look(worker, model, shares));
-    say(worker, rounds.size(), rounds.back());
+    rounds.push_back({.shares = shares, .times = times(shares)});
+    if (tell) say(rounds.size(), rounds.back());
     if (apart(rounds.back().times) <= kClose) break;
     shares = rebalanced(rounds.back());
   }
   const auto longest = [](const SplitRound& round) { return std::ranges::max(round.times); };
   return std::ranges::min_element(rounds, {}, longest)->shares;
+}
+
+std::vector<int> balanced_shares(Worker& worker, const std::string& model, int batch) {
+  const auto look = [&](const std::vector<int>& shares) {
+    const Time mine = own_step(worker, model, shares[static_cast<std::size_t>(worker.rank())]);
+    std::vector<Time> times;
+    for (const auto& row : gather(worker.communicator.get(), {mine.ns()}, worker.device->torch())) {
+      times.push_back(Time::nanoseconds(row.front()));
+    }
+    return times;
+  };
+  return balanced_shares(static_cast<std::size_t>(worker.size()), batch, look, worker.first());
 }
 
 void check_split(const MeasureOptions& options, int workers) {

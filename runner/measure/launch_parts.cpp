@@ -60,17 +60,21 @@ void write_part(const std::string& folder, const LaunchPart& part, const Measure
   if (!runs.empty()) write_runs(runs, part_file(folder, part, "runs").string());
 }
 
+std::vector<Run> runs_of_part(const std::string& folder, const LaunchPart& part) {
+  const auto file = part_file(folder, part, "runs");
+  return std::filesystem::exists(file) ? read_runs(file.string()) : std::vector<Run>{};
+}
+
 void merge_launch(const std::string& folder, int workers, int process, Measurement& measurement,
-                  std::vector<Run>& runs) {
+                  std::vector<Run>& runs, Measurement* of_cores) {
   for (int rank = 0; rank < workers; ++rank) {
     const LaunchPart part{workers, process, rank};
+    const bool cores = of_cores != nullptr && rank == workers - 1;
     const auto measured = part_file(folder, part, "measurement");
     if (std::filesystem::exists(measured)) {
-      merge_measurement(read_measurement(measured.string()), measurement);
+      merge_measurement(read_measurement(measured.string()), cores ? *of_cores : measurement);
     }
-    const auto ran = part_file(folder, part, "runs");
-    if (!std::filesystem::exists(ran)) continue;
-    for (Run& run : read_runs(ran.string())) merge_run(std::move(run), rank, runs);
+    for (Run& run : runs_of_part(folder, part)) merge_run(std::move(run), rank, runs);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "runner/measure/batches.h"
+#include "runner/measure/options_check.h"
 #include "runner/measure/straggler.h"
 #include "runner/models/zoo.h"
 #include "runner/strategies/names.h"
@@ -39,6 +40,7 @@ struct Words {
   std::string precision = "fp32";
   bool no_batch_norm = false, dropout = false;
   std::vector<std::string> stragglers, slow_links, split;
+  std::vector<std::string> combine{"device"};
   std::string link, link_latency, budget;
   std::string preset = "v0.21", cycle_time, fusion_threshold;
   std::string compression = "none";
@@ -90,25 +92,6 @@ std::optional<std::int64_t> staleness_of(const std::string& text) {
   if (error == std::errc() && stop == end && bound >= 0 && bound <= 1'000'000) return bound;
   throw InputError({}, "--staleness", fmt::format("\"{}\" is no bound", text),
                    "none, 0 for synchronous steps, or by how many a worker may be ahead");
-}
-
-void check_servers(const MeasureOptions& options) {
-  const auto named = std::ranges::count(options.strategies, "parameter_server");
-  if (named == 0) {
-    for (const char* flag : {"servers", "staleness"}) {
-      if (options.settings.at(flag) == (flag == std::string("servers") ? "1" : "0")) continue;
-      throw InputError({}, fmt::format("--{}", flag), "no strategy has servers",
-                       "--strategies parameter_server");
-    }
-    return;
-  }
-  if (named > 1) throw InputError({}, "--strategies", "parameter_server is named twice");
-  if (options.only_collectives) {
-    throw InputError({}, "--collectives", "has nothing to do with parameter_server");
-  }
-  if (options.device == "cpu" && options.workers < 2) {
-    throw InputError({}, "--workers", "one worker alone needs no server", "--workers 2");
-  }
 }
 
 int batch_of(const std::string& text) {
@@ -191,75 +174,6 @@ void take_split(const std::vector<std::string>& words, MeasureOptions& options) 
   }
 }
 
-void check_split_fits(const MeasureOptions& options) {
-  const bool given = options.split_measured || !options.split.empty();
-  const auto& strategies = options.strategies;
-  const bool used = std::ranges::find(strategies, "heterogeneous") != strategies.end();
-  if (used && options.device == "cuda") {
-    throw InputError({}, "--strategies", "heterogeneous runs on workers on cores", "--device cpu");
-  }
-  if (!given) return;
-  if (!used) throw InputError({}, "--split", "is of one strategy", "--strategies heterogeneous");
-  if (options.data != "synthetic") {
-    throw InputError({}, "--split", "unequal shares are of synthetic samples", "no --data");
-  }
-  if (options.split_measured && options.compute == Compute::replay) {
-    throw InputError({}, "--split", "who waits has no speed to measure", "shares, as in 24,8");
-  }
-}
-
-void check_across(const MeasureOptions& options) {
-  check_split_fits(options);
-  const auto refuse = [](const char* flag, const std::string& what, const std::string& hint = "") {
-    throw InputError({}, flag, what, hint);
-  };
-  const bool replayed = options.compute == Compute::replay;
-  const std::vector<std::string> known = model_names();
-  for (const std::string& model : options.models) {
-    if (!replayed && std::ranges::find(known, model) == known.end()) {
-      refuse("--models", fmt::format("there is no model \"{}\"", model),
-             fmt::format("of {}", fmt::join(known, ", ")));
-    }
-  }
-  const bool cuda = options.device == "cuda";
-  const auto& strategies = options.strategies;
-  if (!cuda && std::ranges::find(strategies, "data_parallel") != strategies.end()) {
-    refuse("--strategies", "data_parallel is one process that drives GPUs", "--device cuda");
-  }
-  if (!cuda && options.precision == Precision::tf32) {
-    refuse("--precision", "tf32 is arithmetic of GPUs", "--device cuda, or fp32 or bf16");
-  }
-  if (!cuda && options.search_batches) {
-    refuse("--batches", "auto fills the memory of GPUs", "--device cuda, or a list as in 16,32");
-  }
-  if (cuda && options.budget > Time{}) {
-    refuse("--budget", "is for --device cpu", "on GPUs --block and --repeats say how long");
-  }
-  if (cuda && replayed) refuse("--compute", "a replay waits on cores", "--device cpu");
-  if (cuda && options.only_collectives) refuse("--collectives", "measures between cores");
-  if (!options.stragglers.empty() &&
-      std::ranges::find(strategies, "data_parallel") != strategies.end()) {
-    refuse("--straggler", "data_parallel is one process, with no worker to slow", "leave it out");
-  }
-  if (cuda && !options.calibration.empty()) refuse("--calibration", "is for runs on cores");
-  if (options.only_collectives && !options.calibration.empty()) {
-    refuse("--collectives", "has nothing to do with --calibration");
-  }
-  if (replayed && options.calibration.empty()) {
-    refuse("--compute", "a replay needs a calibration", "--calibration FILE");
-  }
-  if (!replayed && options.slow_motion > 1) {
-    refuse("--slow-motion", "is of what is replayed", "--compute replay");
-  }
-  if (options.data == "cifar10" && options.data_directory.empty()) {
-    refuse("--data", "cifar10 lies where the user has it", "--data-dir FOLDER");
-  }
-  if (replayed && options.data != "synthetic") refuse("--data", "a replay loads nothing");
-  if (options.loaders > 0 && (replayed || options.data == "synthetic")) {
-    refuse("--loaders", "there is nothing to load", "name a data set with --data");
-  }
-}
-
 void take_words(const Words& words, MeasureOptions& options) {
   options.of_strategies.bucket_cap = cap_of("--bucket-cap", words.bucket_cap);
   options.of_strategies.first_bucket_cap = cap_of("--first-bucket-cap", words.first_bucket_cap);
@@ -287,6 +201,10 @@ void take_words(const Words& words, MeasureOptions& options) {
   }
   take_batches(words.batches, options);
   take_split(words.split, options);
+  options.combine_on_host.clear();
+  for (const std::string& place : words.combine) {
+    options.combine_on_host.push_back(place == "host");
+  }
   options.precision = parse_precision(words.precision);
   options.of_strategies.staleness = staleness_of(words.staleness);
   options.compute = words.compute == "replay" ? Compute::replay : Compute::real;
@@ -315,10 +233,9 @@ void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
       ->capture_default_str();
   app.add_option(
          "--strategies,--strategy", options.strategies,
-         "of single, all_reduce, gather_scatter, ddp, horovod, parameter_server, heterogeneous "
-         "(cores), data_parallel (GPUs: single on one, ddp on all numbers of them, the others on "
-         "2, "
-         "4, 8, ...)")
+         "of single, all_reduce, gather_scatter, ddp, horovod, parameter_server (cores), "
+         "heterogeneous (cores, or GPUs with --cpu-workers), data_parallel (GPUs: single on one, "
+         "ddp on all numbers of them, the others on 2, 4, 8, ...)")
       ->delimiter(',')
       ->check(CLI::IsMember(strategy_names()))
       ->capture_default_str();
@@ -358,6 +275,12 @@ void add_what(CLI::App& app, MeasureOptions& options, Words& words) {
                  "by their speeds")
       ->delimiter(',')
       ->type_name("24,8");
+  app.add_option("--combine", words.combine,
+                 "of heterogeneous beside GPUs: where gradients are added, device or host, or both "
+                 "in turn")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"device", "host"}))
+      ->capture_default_str();
   app.add_flag("--collectives", options.only_collectives, "collectives only, by size");
   app.add_option("--seed", options.seed, "of parameters and samples")->capture_default_str();
   app.add_option("--data", options.data, "of synthetic, fashion-mnist, cifar10")
@@ -406,7 +329,13 @@ void add_where_and_how_long(CLI::App& app, MeasureOptions& options, Words& words
                  "processes to start on this host (0: 2 on cores, as many as GPUs)")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app.add_option("--threads", options.threads, "compute threads of a worker (0: cores / workers)")
+  app.add_option("--cpu-workers", options.cpu_workers,
+                 "workers on cores beside the GPUs, for --strategies heterogeneous")
+      ->check(CLI::Range(0, 1))
+      ->capture_default_str();
+  app.add_option("--threads", options.threads,
+                 "compute threads of a worker on cores (0: cores / workers; beside GPUs all but "
+                 "two for each)")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   app.add_option("--steps", options.steps, "timed steps of a run and repeat")
@@ -527,7 +456,7 @@ MeasureOptions parse_options(int argc, const char* const* argv) {
   options.budget_is_wish = demo && app.count("--budget") == 0;
   const bool wish = options.budget_is_wish && options.device == "cpu";
   if (wish || app.count("--budget") > 0) options.budget = budget_of(words.budget);
-  check_across(options);
+  check_together(options);
   if (options.workers == 0 && options.device == "cpu") options.workers = 2;
   if (options.dry_run && options.resume) {
     throw InputError({}, "--dry-run", "does nothing that --resume could go on with", "one of them");

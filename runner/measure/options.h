@@ -20,7 +20,8 @@ struct MeasureOptions {
   StrategyOptions of_strategies;  ///< of those that take any; `kind` does not count
   std::vector<int> split;         ///< of heterogeneous: samples of each worker; empty: even
   bool split_measured = false;    ///< found by their speeds
-  bool only_collectives = false;  ///< nothing but their tables
+  std::vector<bool> combine_on_host{false};  ///< of heterogeneous beside GPUs: each way in turn
+  bool only_collectives = false;             ///< nothing but their tables
   Compute compute = Compute::real;
   int slow_motion = 1;      ///< a replay waits so many times as long as the calibration says
   std::string calibration;  ///< file: only runs, to be compared with it, or replayed from it
@@ -29,9 +30,10 @@ struct MeasureOptions {
   Time link_latency;  ///< of each link, as the user states it
   std::vector<SlowLink> slow_links;
   std::string device = "cpu";  ///< or "cuda"
-  int workers = 0;  ///< 0: two on cores, one per GPU on GPUs (which then take 1 .. all in turn)
-  int threads = 0;  ///< compute threads per worker; 0: cores / workers
-  int steps = 30;   ///< timed steps of a run, per repeat; fewer where the budget ends before
+  int workers = 0;      ///< 0: two on cores, one per GPU on GPUs (which then take 1 .. all in turn)
+  int cpu_workers = 0;  ///< on cores beside the GPUs, the last ranks; at most one
+  int threads = 0;      ///< compute threads per worker (beside GPUs: on cores); 0: cores / workers
+  int steps = 30;       ///< timed steps of a run, per repeat; fewer where the budget ends before
   int repeats = 3;
   Time budget;                  ///< of measuring in all; 0: as long as it takes
   bool budget_is_wish = false;  ///< one repeat is measured even where it does not fit

@@ -12,6 +12,10 @@
 namespace lockstep::runner {
 
 inline constexpr double kParityBound = 1e-4;
+/// Among unlike devices: in fp32 the libraries of cores and of GPUs add in another order in every
+/// layer, forward and backward, and where a ReLU or a maximum is within that rounding of a tie, a
+/// gradient goes another way. A wrong weight or a lost share is over a tenth.
+inline constexpr double kUnlikeParityBound = 1e-3;
 
 /// How far a strategy may train from one device. Compressed, each rank's gradient and each sum of
 /// several is rounded to the 8 bits of bf16: by 2^-9 of itself at most.

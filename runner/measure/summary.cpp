@@ -1,6 +1,7 @@
 #include "runner/measure/summary.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "runner/measure/statistics.h"
 
@@ -14,8 +15,13 @@ std::string outcome(const Run& run) {
   }
   std::vector<Time> steps;
   for (const RunRepeat& repeat : run.repeats) steps.push_back(repeat.step.p50);
-  return fmt::format("{:>7.3f} ms {:>8}  {}", median_time(steps).ms(), steps.size(),
-                     run.parity ? fmt::format("{:.1e}", run.parity->relative_l2) : "-");
+  std::string shares;
+  if (!run.strategy.split.empty()) {
+    shares = fmt::format("  {} on the {}", fmt::join(run.strategy.split, " + "),
+                         run.strategy.combine_on_host ? "host" : "device");
+  }
+  return fmt::format("{:>7.3f} ms {:>8}  {}{}", median_time(steps).ms(), steps.size(),
+                     run.parity ? fmt::format("{:.1e}", run.parity->relative_l2) : "-", shares);
 }
 
 }  // namespace

@@ -1,9 +1,6 @@
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_foreach_copy.h>
-#include <ATen/ops/empty.h>
 
-#include <numeric>
-
+#include "runner/strategies/flat_gradients.h"
 #include "runner/strategies/strategy.h"
 #include "sim/core/error.h"
 
@@ -20,22 +17,9 @@ class Heterogeneous final : public Strategy {
                 Device& device)
       : model_(model), communicator_(communicator), device_(device) {
     share_state(model, communicator);
-    const std::vector<int>& split = options.split;
-    LOCKSTEP_ASSERT(split.empty() || std::ssize(split) == communicator.size(),
-                    "a share for each worker");
-    const double samples = std::accumulate(split.begin(), split.end(), 0.0);
-    weight_ = split.empty() ? 1.0 / communicator.size()
-                            : split[static_cast<std::size_t>(communicator.rank())] / samples;
-    std::int64_t elements = 0;
-    for (const at::Tensor& parameter : model.parameters()) elements += parameter.numel();
-    const auto tensor_options = model.parameters().front().options().requires_grad(false);
-    flat_ = at::empty({elements}, tensor_options);
-    std::int64_t offset = 0;
-    for (const at::Tensor& parameter : model.parameters()) {
-      gradients_.push_back(flat_.narrow(0, offset, parameter.numel())
-                               .as_strided(parameter.sizes(), parameter.strides()));
-      offset += parameter.numel();
-    }
+    weight_ = share_of(options, communicator.rank(), communicator.size());
+    flat_ = flat_like(model);
+    gradients_ = views_of(flat_, model);
   }
 
   std::string kind() const override { return "heterogeneous"; }
@@ -44,9 +28,7 @@ class Heterogeneous final : public Strategy {
   void before_optimizer() override {
     const at::NoGradGuard no_grad;
     ready_ = device_.stamp();
-    std::vector<at::Tensor> fresh;
-    for (const at::Tensor& parameter : model_.parameters()) fresh.push_back(parameter.grad());
-    at::_foreach_copy_(gradients_, fresh);
+    pack_gradients(model_, gradients_);
     communicator_.all_reduce(flat_);
     communicator_.join();
   }
@@ -78,6 +60,9 @@ class Heterogeneous final : public Strategy {
 
 std::unique_ptr<Strategy> make_heterogeneous(const StrategyOptions& options, Model& model,
                                              Communicator& communicator, Device& device) {
+  if (MixedCommunicator* workers = communicator.mixed()) {
+    return make_mixed(options, model, *workers);
+  }
   return std::make_unique<Heterogeneous>(options, model, communicator, device);
 }
 

@@ -88,9 +88,14 @@ std::unique_ptr<Strategy> make_gather_scatter(Model& model, Communicator& commun
 /// One worker with several devices: nn.DataParallel. `model` is device 0's, `device` that one; a
 /// batch is shared out among all. RunError in a step whose batch has not a share for each.
 std::unique_ptr<Strategy> make_data_parallel(Model& model, ReplicaDevices& devices, Device& device);
-/// `options.split`: samples of each worker; empty: as many each.
+/// `options.split`: samples of each worker; empty: as many each. Of a communicator of unlike
+/// devices, make_mixed.
 std::unique_ptr<Strategy> make_heterogeneous(const StrategyOptions& options, Model& model,
                                              Communicator& communicator, Device& device);
+/// The same of GPUs and a worker on cores, `options.combine_on_host` saying where gradients are
+/// added.
+std::unique_ptr<Strategy> make_mixed(const StrategyOptions& options, Model& model,
+                                     MixedCommunicator& workers);
 std::unique_ptr<Strategy> make_ddp(const StrategyOptions& options, Model& model,
                                    Communicator& communicator, Device& device);
 /// The workers are `communicator`'s, the servers the ranks of `group` behind them, which serve().

@@ -93,6 +93,12 @@ void describe(Io& io, Described<Io, SlowLink>& slow) {
 }
 
 template <class Io>
+void describe(Io& io, Described<Io, RunDevices>& devices) {
+  io.field("calibration", devices.calibration);
+  io.field("count", devices.count, kAtLeastOne);
+}
+
+template <class Io>
 void describe(Io& io, Described<Io, RunRank>& rank) {
   io.field("rank", rank.rank);
   io.field("device", rank.device);
@@ -180,6 +186,9 @@ void describe_run(Io& io, Record& run, Samples& samples) {
   io.field("model", run.model);
   io.field("batch_per_worker", run.batch_per_worker, kBatch);
   io.field("workers", run.workers, kWorkers);
+  if (Io::kReading || !run.devices.empty()) {
+    newer(io, "devices", [&] { io.field("devices", run.devices); });
+  }
   io.field("strategy", run.strategy);
   io.field("precision", run.precision);
   io.name("sync", run.sync, kSyncNames);

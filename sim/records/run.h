@@ -143,6 +143,13 @@ struct Failure {
   bool operator==(const Failure&) const = default;
 };
 
+/// Workers of one kind among unlike ones, rank by rank.
+struct RunDevices {
+  std::string calibration;  ///< id of theirs, of the same visit
+  int count = 1;
+  bool operator==(const RunDevices&) const = default;
+};
+
 /// A real run of one configuration.
 struct Run {
   std::string id;
@@ -151,6 +158,7 @@ struct Run {
   std::string model;
   int batch_per_worker = 0;
   int workers = 1;
+  std::vector<RunDevices> devices = {};  ///< of a host; empty: all as `calibration` says
   StrategyOptions strategy;
   std::string precision = "fp32";
   Sync sync = Sync::step;

@@ -108,6 +108,12 @@ Cost added(const Calibration& calibration, Bytes bytes, int arrays) {
   return {.host = one.host * arrays, .device = one.device * arrays, .launches = arrays};
 }
 
+/// All gradients into one array.
+Cost packed(const Calibration& calibration, Bytes bytes) {
+  const CopyTable* table = first_copies_of(calibration, {"bucket_in"});
+  return table == nullptr ? Cost{} : copy_cost(*table, bytes);
+}
+
 /// What the cores do themselves takes their own time, all of it.
 Cost on_cores(const Cost& cost) {
   return {.host = {}, .device = cost.device, .launches = 0};
@@ -218,6 +224,8 @@ UnlikeWorker unlike_worker(const Scenario& scenario, const Calibration& main, in
   if (gpus == 0) {
     throw InputError({}, "devices", "a worker on cores and no GPU", "name GPUs, too");
   }
+  worker.pack = packed(costs, bytes);
+  if (worker.cpu) worker.pack = on_cores(worker.pack);
   if (scenario.strategy.combine_on_host) {
     if (worker.cpu) {
       worker.adds = true;
@@ -265,7 +273,7 @@ Time combine_time(const Scenario& scenario, const Calibration& main, int workers
   Time to, sum, from;
   for (int rank = 0; rank < devices_on_host(scenario); ++rank) {
     const UnlikeWorker worker = unlike_worker(scenario, main, rank, bytes);
-    to = std::max(to, worker.to_sum.device);
+    to = std::max(to, worker.pack.device + worker.to_sum.device);
     sum = std::max(sum, worker.sum.device);
     from = std::max(from, worker.from_sum.device);
   }

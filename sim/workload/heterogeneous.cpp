@@ -8,7 +8,8 @@
 //   strategy 2, combined on the device: the gradients of the cores are copied to one GPU and added
 //     there, the GPUs reduce among themselves, and the cores copy the sum back.
 // That a sum has all it needs is a rendezvous that takes no time of its own; all hosts keep it
-// together, which changes nothing, since they go on with a collective of all.
+// together, which changes nothing, since they go on with a collective of all. The host of a GPU
+// waits for what another process puts into host memory before it launches what copies that in.
 #include "sim/workload/strategy.h"
 
 namespace lockstep {
@@ -26,13 +27,31 @@ void work_if_any(WorkerProgram& worker, TaskKind kind, const char* name, const C
   if (cost.device > Time{} || cost.host > Time{}) worker.work(kind, name, cost, "bucket_copy");
 }
 
-void combine_unlike(WorkerProgram& worker, const UnlikeWorker& part, Bytes bytes) {
+void combine_unlike(WorkerProgram& worker, const Workload& workload, const UnlikeWorker& part,
+                    Bytes bytes) {
+  work_if_any(worker, TaskKind::bucket_copy, "copy gradients", part.pack);
   work_if_any(worker, TaskKind::bucket_copy, "gradients to the sum", part.to_sum);
-  worker.collective("gradients are there", CollectiveKind::gather, bytes);
-  worker.join();
+  const bool on_host = workload.strategy.combine_on_host;
+  const char* there = "gradients are there";
+  if (on_host) {
+    worker.collective(there, CollectiveKind::gather, bytes);
+    worker.join();
+  } else {
+    // GPUs have nothing to give: only the cores' gradients are waited for.
+    worker.collective_of_host(there, CollectiveKind::gather, bytes);
+    if (part.adds) {
+      worker.join_host();
+    } else {
+      worker.join();
+    }
+  }
   work_if_any(worker, TaskKind::reduce, "add gradients", part.sum);
   worker.collective("sums", CollectiveKind::all_reduce, bytes);
-  worker.join();
+  if (on_host) {
+    worker.join_host();
+  } else {
+    worker.join();
+  }
   work_if_any(worker, TaskKind::bucket_copy, "sum from there", part.from_sum);
 }
 
@@ -43,7 +62,7 @@ void write_heterogeneous(WorkerProgram& worker, const Workload& workload, Phase 
   worker.forward();
   worker.backward();
   if (const UnlikeWorker* part = worker.unlike()) {
-    combine_unlike(worker, *part, bytes);
+    combine_unlike(worker, workload, *part, bytes);
   } else {
     combine_alike(worker, workload, bytes);
   }

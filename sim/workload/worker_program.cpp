@@ -129,7 +129,8 @@ std::optional<WorkerProgram::Id> WorkerProgram::issue(const std::string& name, T
   task.name = parts_.name(name);
   pending_host_ = {};
   row_.reset();
-  return builder_.add(task);
+  last_issue_ = builder_.add(task);
+  return last_issue_;
 }
 
 WorkerProgram::Id WorkerProgram::on_device(TaskKind kind, Lane lane, const std::string& name,
@@ -194,6 +195,12 @@ WorkerProgram::Id WorkerProgram::collective(const std::string& name, CollectiveK
   return id;
 }
 
+WorkerProgram::Id WorkerProgram::collective_of_host(const std::string& name, CollectiveKind kind,
+                                                    Bytes bytes) {
+  if (cpu_ || workload_.graph) return collective(name, kind, bytes);
+  return collective_beside(TaskKind::collective, name, kind, bytes, last_issue_);
+}
+
 WorkerProgram::Position WorkerProgram::position() {
   Position here{
       .last = last_in_compute(), .compute = builder_.count(Lane::compute) - 1, .host = {}};
@@ -233,6 +240,17 @@ void WorkerProgram::join() {
   // The lane is in order: behind its last collective is behind all of them.
   if (last_collective_) before_next_.push_back(*last_collective_);
   last_collective_.reset();
+}
+
+void WorkerProgram::join_host() {
+  if (last_collective_ && !cpu_ && !workload_.graph) {
+    Task waiting;
+    waiting.lane = Lane::host;
+    waiting.name = parts_.name("wait for gradients");
+    builder_.edge(*last_collective_, builder_.add(waiting));
+    row_.reset();
+  }
+  join();
 }
 
 /// The program sleeps: on cores that is where it computes.

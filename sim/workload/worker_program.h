@@ -46,8 +46,13 @@ class WorkerProgram {
   void call(Time host, Time device);
   /// Queued behind what compute holds so far; compute goes on.
   Id collective(const std::string& name, CollectiveKind kind, Bytes bytes);
+  /// One that the host of a GPU takes part in, from where it has got to, with nothing of its
+  /// device; elsewhere as collective().
+  Id collective_of_host(const std::string& name, CollectiveKind kind, Bytes bytes);
   /// What is written from here on comes after all collectives so far.
   void join();
+  /// The host launches nothing more until those are over; where it launches nothing, as join().
+  void join_host();
 
   /// Where the program is: what it has queued last in the compute lane, and the places in their
   /// lanes of that and of the host's last task (none: the host lane is empty).
@@ -110,8 +115,9 @@ class WorkerProgram {
   const std::vector<StepDelay> delays_;
   GraphParts& parts_;
   ProgramBuilder builder_;
-  std::vector<Id> before_next_;  ///< what the next work on the device waits for
-  std::optional<Id> last_work_;  ///< on the compute lane, in this iteration
+  std::vector<Id> before_next_;   ///< what the next work on the device waits for
+  std::optional<Id> last_work_;   ///< on the compute lane, in this iteration
+  std::optional<Id> last_issue_;  ///< on the host lane, in this iteration
   std::optional<Id> last_collective_;
   std::optional<CollectiveKind> row_;  ///< of the calls that the host is making in a row
   std::size_t collectives_ = 0;

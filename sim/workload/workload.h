@@ -37,6 +37,7 @@ struct StepDelay {
 struct UnlikeWorker {
   bool cpu = false;   ///< computes on cores
   bool adds = false;  ///< the sum is made where it is
+  Cost pack = {};     ///< of its gradients into one array
   Cost to_sum = {}, sum = {}, from_sum = {};
 };
 

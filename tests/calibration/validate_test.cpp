@@ -330,3 +330,33 @@ TEST_CASE("stragglers of one rank add up") {
                     {.rank = 0, .factor = 1, .delay = us(50), .part = StepPart::step, .all = true}};
   CHECK(validate(cpu_calibration(), {run}).groups.at(0).points.at(0).predicted == us(700));
 }
+
+TEST_CASE("a run of unlike workers is predicted from the calibrations of all of them") {
+  // Cores compute 300 us and copy for 20; a GPU, 100 us and none to launch, adds in 10 us what the
+  // cores gave; the cores copy the sum for 30. A step on the cores: 300 + 20 + 10 + 30 = 360 us.
+  Calibration gpus = cpu_calibration();
+  gpus.id = "gpus";
+  gpus.origin.machine.gpus.resize(1);
+  gpus.collectives.clear();
+  for (Profile& profile : gpus.profiles) {
+    profile.layers[0].forward.device = us(40);
+    profile.layers[0].backward.device = us(60);
+  }
+  gpus.copies = {{"host_to_device", {{{4096}, 1, us(20), {}}}},
+                 {"device_to_host", {{{4096}, 1, us(30), {}}}},
+                 {"add", {{{4096}, 2, us(10), {}}}}};
+  Run run = run_of(2, {400});
+  run.calibration = "gpus";
+  run.strategy.kind = "heterogeneous";
+  run.strategy.split = {16, 16};
+  run.devices = {{"gpus", 1}, {"visit", 1}};
+  const std::vector<Calibration> known{gpus, cpu_calibration()};
+  const Validation validation = validate(gpus, {run}, {}, {}, known);
+  REQUIRE(validation.groups.size() == 1);
+  CHECK(validation.groups[0].name == "heterogeneous");
+  CHECK(validation.groups[0].points.at(0).predicted == us(360));
+  CHECK(compare_buckets(gpus, run).empty());
+  CHECK_THROWS_WITH(validate(gpus, {run}), Contains("calibration \"gpus\" is not given"));
+  run.devices[1].calibration = "elsewhere";
+  CHECK_THROWS_WITH(validate(gpus, {run}, {}, {}, known), Contains("elsewhere"));
+}

@@ -218,6 +218,7 @@ class RandomRecords {
     out.model = text();
     out.batch_per_worker = count(1, 512);
     out.workers = count(1, 64);
+    out.devices = list<RunDevices>([&] { return RunDevices{text(), count(1, 8)}; });
     out.strategy = strategy();
     out.precision = text();
     out.sync = coin() ? Sync::step : Sync::none;

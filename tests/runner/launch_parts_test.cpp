@@ -113,5 +113,31 @@ TEST_CASE("runs of two precisions are two runs") {
   CHECK(runs == std::vector<Run>{exact, rounded});
 }
 
+TEST_CASE("what the worker on cores measured beside GPUs is kept apart") {
+  const auto folder = std::filesystem::temp_directory_path() / "lockstep_launch_parts_mixed_test";
+  std::filesystem::remove_all(folder);
+  for (int rank = 0; rank < 3; ++rank) {
+    Measurement measurement;
+    measurement.profiles.resize(1);
+    measurement.profiles[0].rank = rank;
+    measurement.profiles[0].profile.layers.resize(1);
+    measurement.profiles[0].profile.batch = 1;
+    write_part(folder.string(), {3, 0, rank}, measurement,
+               {run_of(3, 0, rank, Time::milliseconds(1 + rank), false)});
+  }
+  CHECK(runs_of_part(folder.string(), {3, 0, 2}).size() == 1);
+  CHECK(runs_of_part(folder.string(), {3, 1, 0}).empty());
+  Measurement of_gpus, of_cores;
+  std::vector<Run> runs;
+  merge_launch(folder.string(), 3, 0, of_gpus, runs, &of_cores);
+  std::filesystem::remove_all(folder);
+  CHECK(of_gpus.profiles.size() == 2);
+  REQUIRE(of_cores.profiles.size() == 1);
+  CHECK(of_cores.profiles[0].rank == 2);
+  REQUIRE(runs.size() == 1);
+  CHECK(runs[0].ranks.size() == 3);
+  CHECK(runs[0].repeats.size() == 1);
+}
+
 }  // namespace
 }  // namespace lockstep::runner

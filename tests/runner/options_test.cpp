@@ -71,4 +71,29 @@ TEST_CASE("Variants of networks are chosen by flags") {
   CHECK_THROWS_WITH(parse({"--dropout", "--models", "resnet50"}), Contains("no such variant"));
 }
 
+TEST_CASE("A worker on cores stands beside GPUs in one strategy") {
+  const MeasureOptions options = parse({"--device", "cuda", "--strategies", "heterogeneous,single",
+                                        "--cpu-workers", "1", "--combine", "device,host"});
+  CHECK(options.cpu_workers == 1);
+  CHECK(options.combine_on_host == std::vector<bool>{false, true});
+  CHECK(parse({}).combine_on_host == std::vector<bool>{false});
+  const auto refused = [](std::vector<const char*> words) {
+    words.insert(words.begin(), {"--device", "cuda", "--cpu-workers", "1", "--strategies"});
+    CHECK_THROWS_AS(parse(words), InputError);
+  };
+  refused({"ddp"});
+  refused({"single"});
+  refused({"heterogeneous,ddp"});
+  refused({"heterogeneous", "--batches", "auto"});
+  refused({"heterogeneous", "--data", "fashion-mnist"});
+  refused({"heterogeneous", "--combine", "nowhere"});
+  refused({"heterogeneous", "--cpu-workers", "2"});
+  CHECK_THROWS_WITH(parse({"--strategies", "heterogeneous", "--cpu-workers", "1"}),
+                    Contains("stand beside GPUs"));
+  CHECK_THROWS_WITH(parse({"--strategies", "heterogeneous", "--device", "cuda"}),
+                    Contains("--cpu-workers 1"));
+  CHECK_THROWS_WITH(parse({"--strategies", "heterogeneous", "--combine", "host"}),
+                    Contains("--device cuda --cpu-workers 1"));
+}
+
 }  // namespace lockstep::runner

@@ -34,11 +34,12 @@ TEST_CASE("gradients added on the host: a worker on cores and another device", "
   // The other computes until 600 and copies until 640. The cores add 640-670; hosts reduce 670-820.
   // Cores: optimizer until 870. The other copies back until 865, optimizer until 915; its next step
   // is behind at 1515, 1555; sums 1585, 1735; back 1780, 1830.
-  const TaskGraph graph =
-      compile(workload_of({{.cpu = true, .adds = true, .sum = cost(0, 30, 0)},
-                           {.cpu = true, .to_sum = cost(0, 40, 0), .from_sum = cost(0, 45, 0)}},
-                          150),
-              Phase::steady);
+  Workload workload =
+      workload_of({{.cpu = true, .adds = true, .sum = cost(0, 30, 0)},
+                   {.cpu = true, .to_sum = cost(0, 40, 0), .from_sum = cost(0, 45, 0)}},
+                  150);
+  workload.strategy.combine_on_host = true;
+  const TaskGraph graph = compile(workload, Phase::steady);
   REQUIRE(graph.collectives.size() == 2);
   CHECK(graph.collectives[1].bytes == Bytes{8 << 20});
   const EngineResult result = run_steps(graph, 2);
@@ -70,14 +71,29 @@ TEST_CASE("workers of one kind reduce all gradients at once", "[heterogeneous]")
   for (const std::vector<Time>& ends : result.step_end) CHECK(ends.front() == us(880));
 }
 
-TEST_CASE("on GPUs the host launches what is combined", "[heterogeneous]") {
-  // A GPU behind its host: 10 us to launch the first layer, so 610, and behind the cores' 645.
+TEST_CASE("on GPUs the host launches what is combined once the cores' gradients came",
+          "[heterogeneous]") {
+  // A GPU behind its host: 10 us to launch the first layer, so 610. The cores are there at 645, the
+  // host launches until 655, the GPU adds 655-685, its optimizer takes until 735.
   const UnlikeWorker cores{.cpu = true, .to_sum = cost(0, 45, 0), .from_sum = cost(0, 40, 0)};
   Workload workload = workload_of({cores, {.adds = true, .sum = cost(10, 30)}}, 0);
   const EngineResult result = run_steps(compile(workload, Phase::steady), 1);
-  // Added 645-675, optimizer until 725; cores: back until 715, optimizer until 765.
-  CHECK(result.step_end[0].front() == us(765));
-  CHECK(result.step_end[1].front() == us(725));
+  // Cores: back until 725, optimizer until 775.
+  CHECK(result.step_end[0].front() == us(775));
+  CHECK(result.step_end[1].front() == us(735));
+}
+
+TEST_CASE("the host of a GPU waits for a sum that is made on the host", "[heterogeneous]") {
+  // The GPU: 610, packed until 635, copied until 675. The cores pack until 620, add 675-705, and
+  // update until 755. The GPU's host launches the copy back until 715; 760; optimizer until 810.
+  Workload workload =
+      workload_of({{.cpu = true, .adds = true, .pack = cost(0, 20, 0), .sum = cost(0, 30, 0)},
+                   {.pack = cost(10, 25), .to_sum = cost(10, 40), .from_sum = cost(10, 45)}},
+                  0);
+  workload.strategy.combine_on_host = true;
+  const EngineResult result = run_steps(compile(workload, Phase::steady), 1);
+  CHECK(result.step_end[0].front() == us(755));
+  CHECK(result.step_end[1].front() == us(810));
 }
 
 }  // namespace

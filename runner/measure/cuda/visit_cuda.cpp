@@ -1,6 +1,7 @@
 #include "runner/measure/cuda/visit_cuda.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -8,12 +9,15 @@
 #include <filesystem>
 #include <utility>
 
+#include "runner/measure/balance.h"
 #include "runner/measure/clock.h"
 #include "runner/measure/closing.h"
 #include "runner/measure/cuda/device_cuda.h"
 #include "runner/measure/cuda/gpu_info.h"
+#include "runner/measure/cuda/mixed_visit.h"
 #include "runner/measure/launch_parts.h"
 #include "runner/measure/launcher.h"
+#include "runner/measure/mixed_cores.h"
 #include "runner/measure/origin.h"
 #include "runner/measure/straggler.h"
 #include "runner/measure/summary.h"
@@ -45,6 +49,9 @@ std::string run_id(const std::string& visit, const Run& run) {
     const auto& bound = run.strategy.staleness;
     strategy += fmt::format("-servers{}-{}", run.strategy.servers,
                             bound ? fmt::format("stale{}", *bound) : "free");
+  } else if (!run.strategy.split.empty()) {
+    strategy += fmt::format("-split{}-{}", fmt::join(run.strategy.split, "-"),
+                            run.strategy.combine_on_host ? "host" : "device");
   }
   return fmt::format("{}/{}-b{}-{}{}-n{}-{}-{}", visit, run.model, run.batch_per_worker, strategy,
                      precision_ending(parse_precision(run.precision)), run.workers,
@@ -54,8 +61,26 @@ std::string run_id(const std::string& visit, const Run& run) {
 /// All that was measured so far.
 struct Whole {
   Measurement measurement;
+  Measurement of_cores;  ///< of the worker on cores beside the GPUs, if there is one
   std::vector<Run> runs;
+
+  Measurement* cores_of(const MeasureOptions& options) {
+    return options.cpu_workers > 0 ? &of_cores : nullptr;
+  }
 };
+
+/// The worker on cores has a calibration of its own, of the same host.
+void save_cores(const MeasureOptions& options, Whole& whole) {
+  whole.of_cores.id = options.visit + "-cores";
+  whole.of_cores.origin = make_origin(options.command);
+  whole.of_cores.reference = reference_of(whole.of_cores, {});
+  const std::filesystem::path out(options.out);
+  write_measurement(whole.of_cores, (out / "measurement-cores.json").string());
+  for (Run& run : whole.runs) {
+    run.devices = {{.calibration = options.visit, .count = run.workers - options.cpu_workers},
+                   {.calibration = whole.of_cores.id, .count = options.cpu_workers}};
+  }
+}
 
 void save(const MeasureOptions& options, Origin origin, Whole whole) {
   Measurement& measurement = whole.measurement;
@@ -69,6 +94,7 @@ void save(const MeasureOptions& options, Origin origin, Whole whole) {
     run.origin = origin;
     run.calibration = options.visit;
   }
+  if (options.cpu_workers > 0) save_cores(options, whole);
   const std::filesystem::path out(options.out);
   write_measurement(measurement, (out / "measurement.json").string());
   if (!whole.runs.empty()) write_runs(whole.runs, (out / "runs.json").string());
@@ -112,10 +138,33 @@ void refuse_across_hosts(const MeasureOptions& options, const WorkerEnvironment&
                    "leave it out");
 }
 
+/// What is wrong with the worker on cores is said before anybody starts.
+void check_cpu_worker(const MeasureOptions& options, int gpus) {
+  if (options.cpu_workers == 0) return;
+  check_split(options, gpus + options.cpu_workers);
+  mixed_cores(usable_cores(), gpus, gpus, options.threads);
+}
+
+void say_next(const MeasureOptions& options) {
+  const std::string& out = options.out;
+  const auto calibrate = [&out](const char* from, const char* to) {
+    fmt::print("Next: lockstep calibrate {}/{} -o {}\n", out, from, to);
+  };
+  fmt::print("\nWritten: {0}/measurement.json, {0}/runs.json\n", out);
+  if (options.cpu_workers == 0) {
+    calibrate("measurement.json", "calibration.json");
+    return;
+  }
+  fmt::print("Written: {}/measurement-cores.json\n", out);
+  calibrate("measurement.json", "gpus.json");
+  calibrate("measurement-cores.json", "cores.json");
+  fmt::print("Then: lockstep validate gpus.json cores.json {}/runs.json\n", out);
+}
+
 LaunchResult launch_piece(const MeasureOptions& options, const std::vector<std::string>& arguments,
                           int workers, int repeat) {
   Launch launch{.arguments = arguments,
-                .workers = workers + servers_beside(options),
+                .workers = workers + options.cpu_workers + servers_beside(options),
                 .silence_seconds = options.silence_seconds,
                 .busy_is_alive = false};
   for (const std::string& word :
@@ -141,14 +190,19 @@ void dry_run(MeasureOptions options, const std::vector<std::string>& arguments, 
 class LaunchedVisit {
  public:
   LaunchedVisit(const MeasureOptions& options, const std::vector<std::string>& arguments, int most)
-      : options_(options), arguments_(arguments), most_(most), record_(open_visit(options)) {
+      : options_(options),
+        arguments_(arguments),
+        most_(most),
+        first_(options.cpu_workers > 0 ? most : 1),
+        record_(open_visit(options)) {
     options_.visit = record_.id;
     if (record_.pieces.empty()) {
-      for (int n = 1; n <= most; ++n)
+      for (int n = first_; n <= most; ++n) {
         record_.pieces.push_back({.name = gpu_piece(n), .least = {}, .full = {}});
+      }
     }
     for (const PieceDone& piece : record_.done) {
-      for (int n = 1; n <= most; ++n) {
+      for (int n = first_; n <= most; ++n) {
         if (piece.piece == gpu_piece(n)) merge(n, piece.repeat);
       }
     }
@@ -161,7 +215,7 @@ class LaunchedVisit {
     }
     origin_ = make_origin_cuda(options_.command);
     for (int repeat = 0; repeat < record_.repeats; ++repeat) {
-      for (int n = 1; n <= most_; ++n) {
+      for (int n = first_; n <= most_; ++n) {
         if (!record_.has(repeat, gpu_piece(n))) measure(n, repeat);
       }
     }
@@ -193,11 +247,12 @@ class LaunchedVisit {
   }
 
   void merge(int workers, int repeat) {
-    merge_launch(options_.out, workers, repeat, whole_.measurement, whole_.runs);
+    merge_launch(options_.out, workers + options_.cpu_workers, repeat, whole_.measurement,
+                 whole_.runs, whole_.cores_of(options_));
   }
 
   /// Complete results of an earlier visit stay as they are until this one is complete.
-  void keep() const {
+  void keep() {
     if (!record_.older && !whole_.runs.empty()) save(options_, origin_, whole_);
   }
 
@@ -206,15 +261,15 @@ class LaunchedVisit {
   void print() const {
     fmt::print("{}", run_table(whole_.runs));
     print_bandwidths(whole_.measurement, origin_.machine);
-    fmt::print("\nTook {1}. Written: {0}/measurement.json, {0}/runs.json\n", options_.out,
-               span(record_.spent));
-    fmt::print("Next: lockstep calibrate {}/measurement.json -o calibration.json\n", options_.out);
+    fmt::print("\nTook {}.", span(record_.spent));
+    say_next(options_);
     flush_screen();
   }
 
   MeasureOptions options_;
   std::vector<std::string> arguments_;
   int most_;
+  int first_;  ///< beside a worker on cores all GPUs work
   VisitRecord record_;
   Origin origin_;
   Whole whole_;
@@ -225,6 +280,7 @@ void launch_all(const MeasureOptions& options, const std::vector<std::string>& a
   const int most = most_workers_of(options);
   check_stragglers(options.stragglers, most);
   check_shards(options);
+  check_cpu_worker(options, most);
   if (options.dry_run) return dry_run(options, arguments, most);
   LaunchedVisit(options, arguments, most).run();
 }
@@ -258,10 +314,15 @@ void measure_cuda(const MeasureOptions& given, const std::vector<std::string>& a
   if (!launched) refuse_under_launchers(options);
   refuse_across_hosts(options, *environment);
   const int workers = environment->world_size - servers_beside(options);
-  run_worker_cuda(options, *environment, launched ? most_workers_of(options) : workers);
+  if (options.cpu_workers > 0) {
+    run_mixed_worker(options, *environment);
+  } else {
+    run_worker_cuda(options, *environment, launched ? most_workers_of(options) : workers);
+  }
   if (!launched && environment->rank == 0) {
     Whole whole;
-    merge_launch(options.out, workers, options.repeat, whole.measurement, whole.runs);
+    merge_launch(options.out, workers, options.repeat, whole.measurement, whole.runs,
+                 whole.cores_of(options));
     const Origin origin = make_origin_cuda(options.command);
     save(options, origin, whole);
     fmt::print("{}", run_table(whole.runs));

@@ -13,7 +13,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "runner/communicators/gloo.h"
@@ -22,6 +21,7 @@
 #include "runner/measure/clock.h"
 #include "runner/measure/closing.h"
 #include "runner/measure/cuda/copies_cuda.h"
+#include "runner/measure/cuda/exact_arithmetic.h"
 #include "runner/measure/cuda/gpu_info.h"
 #include "runner/measure/cuda/idle_communicator.h"
 #include "runner/measure/cuda/one_process.h"
@@ -67,34 +67,6 @@ std::vector<GpuInfo> query_loaded_gpus(const GpuWorker& worker) {
   worker.synchronize();
   return gpus;
 }
-
-/// Exact sums need fp32 throughout and algorithms that are the same each time: of attention, the
-/// one that is made of matrix products, since the others add gradients in any order.
-class ExactArithmetic {
- public:
-  explicit ExactArithmetic(Precision otherwise) : otherwise_(otherwise) {
-    use_arithmetic(Precision::fp32);
-    set(true);
-  }
-  ~ExactArithmetic() {
-    use_arithmetic(otherwise_);
-    set(false);
-  }
-  ExactArithmetic(const ExactArithmetic&) = delete;
-  ExactArithmetic& operator=(const ExactArithmetic&) = delete;
-
- private:
-  static void set(bool exact) {
-    at::Context& context = at::globalContext();
-    context.setBenchmarkCuDNN(!exact);
-    context.setDeterministicCuDNN(exact);
-    context.setSDPUseFlash(!exact);
-    context.setSDPUseMemEfficient(!exact);
-    context.setSDPUseCuDNN(!exact);
-  }
-
-  Precision otherwise_;
-};
 
 constexpr const char* kDataParallel = "data_parallel";
 constexpr const char* kHorovod = "horovod";
@@ -514,8 +486,7 @@ void run_worker_cuda(const MeasureOptions& options, const WorkerEnvironment& all
                                                       environment.world_size, device);
     communicator->barrier();
     if (std::ranges::find(options.strategies, kHorovod) != options.strategies.end()) {
-      communicator->take_control(
-          connect_hosts([&] { return make_gloo(environment, environment.world_size, store); }));
+      communicator->take_control(make_gloo_aside(environment, environment.world_size, store));
     }
   }
   GpuWorker worker{device, communicator.get()};
