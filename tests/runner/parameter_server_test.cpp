@@ -216,6 +216,24 @@ TEST_CASE("More servers than parameters are refused, and servers need workers") 
   CHECK_THAT(process.errors(), Contains("2 servers cannot share 1 parameters"));
 }
 
+TEST_CASE("A delayed worker delays all where steps are synchronous, and is in the record") {
+  const TemporaryFolder folder;
+  MeasureProcess process(
+      folder, lockstep::testing::replay(
+                  folder, {"--steps", "3", "--strategies", "parameter_server", "--straggler",
+                           "{worker: 1, delay: {kind: periodic, duration: 60ms, every: 1}, part: "
+                           "backward}"}));
+  INFO(process.errors());
+  REQUIRE(process.exit_code() == 0);
+  const std::vector<Run> runs = read_runs(folder.file("out/runs.json"));
+  const auto served = std::ranges::find_if(
+      runs, [](const Run& run) { return run.strategy.kind == "parameter_server"; });
+  REQUIRE(served != runs.end());
+  REQUIRE(served->stragglers.size() == 1);
+  CHECK(served->stragglers[0].part == StepPart::backward);
+  CHECK(served->repeats.at(0).step.p50 >= Time::milliseconds(50));  // rank 0, who waits
+}
+
 TEST_CASE("Flags of servers") {
   const auto parse = [](std::vector<const char*> words) {
     words.insert(words.begin(), "lockstep-measure");
