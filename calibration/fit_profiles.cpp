@@ -94,16 +94,18 @@ Profile slowest_device(const SampleList& samples, const Speed& speed) {
 /// The share of a step beyond which the host decides how long it is.
 constexpr double kHostBound = 0.9;
 
-/// How the hosts of the ranks differ. Where the host bounds the step, the step tells it best, since
-/// it is timed all along beside the runs; elsewhere what issuing a step takes.
+/// How the hosts of the ranks differ. Where the host bounds the step, its steps tell it best, since
+/// they are timed all along beside the runs; elsewhere what issuing a step takes.
 std::vector<double> host_of_rank(const SampleList& samples, bool host_bound) {
-  std::vector<HostTime> times;
+  std::vector<HostTimes> hosts;
   for (const ProfileSample* sample : samples) {
-    times.push_back({.process = sample->process,
+    const bool steps = host_bound && !sample->steps.empty();
+    const Time once = host_bound ? sample->profile.step : lane_times(sample->profile).host;
+    hosts.push_back({.process = sample->process,
                      .rank = sample->rank,
-                     .time = host_bound ? median_step(*sample) : lane_times(sample->profile).host});
+                     .times = steps ? sample->steps : std::vector<Time>{once}});
   }
-  return hosts_of_ranks(times);
+  return hosts_of_ranks(hosts);
 }
 
 /// Layers on the device as the slowest card has them, on the host as they are in the median; how
