@@ -170,9 +170,8 @@ class ProfileList {
     if (unlike()) add_class_noise(place, stragglers);
     workload.profile_of_worker.push_back(place);
     const Factor slowdown = stragglers.slowdown;
-    // Threads of one process run on its cores.
-    const int host_of = strategy_.one_process ? 0 : in_class;
-    const Factor host = host_factor(workload.profiles[place], point_.workers, host_of);
+    // Threads of one process, too: what makes hosts differ within a process are their cores.
+    const Factor host = host_factor(workload.profiles[place], point_.workers, in_class);
     point_.slowdowns.push_back({.host = slowdown * host,
                                 .device = slowdown,
                                 .drawn = drawn_place(std::move(stragglers.drawn))});

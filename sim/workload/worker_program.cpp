@@ -188,6 +188,18 @@ void WorkerProgram::join() {
   last_collective_.reset();
 }
 
+void WorkerProgram::hold_host(const std::string& name, Id after, Time time) {
+  if (cpu_ || workload_.graph) return;
+  if (pending_host_ > Time{}) issue("calls", {}, 0);
+  Task task;
+  task.lane = Lane::host;
+  task.work = time;
+  task.name = parts_.name(name);
+  const Id id = builder_.add(task);
+  builder_.edge(after, id);
+  row_.reset();
+}
+
 /// The program sleeps: on cores that is where it computes.
 void WorkerProgram::begin_part(StepPart part) {
   for (const StepDelay& delay : delays_) {

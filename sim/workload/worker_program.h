@@ -47,6 +47,8 @@ class WorkerProgram {
   Id collective(const std::string& name, CollectiveKind kind, Bytes bytes);
   /// What is written from here on comes after all collectives so far.
   void join();
+  /// Where a host issues: it stands still until the device has done `after`, and `time` longer.
+  void hold_host(const std::string& name, Id after, Time time);
 
   /// Where the program is: what it has queued last in the compute lane, and the places in their
   /// lanes of that and of the host's last task (none: the host lane is empty).
