@@ -196,8 +196,6 @@ Profile fit_group(const SampleList& samples, const Speed& speed, int launch_queu
   return profile;
 }
 
-}  // namespace
-
 /// Of a step that waits for its device, how the hosts of the ranks differ shows in the one step
 /// that was profiled in each process. The same cores issue the same work at other batches, and
 /// where steps wait for that, all of them tell.
@@ -213,6 +211,8 @@ void take_hosts_of_bound_steps(std::vector<Profile>& profiles) {
     if (bound != profiles.end()) profile.host_of_rank = bound->host_of_rank;
   }
 }
+
+}  // namespace
 
 std::vector<Profile> fit_profiles(const std::vector<ProfileSample>& samples, const Speed& speed,
                                   int launch_queue, std::vector<Fit>& fits) {

@@ -262,6 +262,13 @@ void WorkerProgram::begin_step() {
   }
 }
 
+void WorkerProgram::begin_pass() {
+  const bool recorded = !cpu_ && workload_.graph;  // the step is launched once
+  if (!recorded && profile_.step_overhead != Cost{}) {
+    work(TaskKind::mark, "pass", profile_.step_overhead);
+  }
+}
+
 void WorkerProgram::forward() {
   begin_part(StepPart::forward);
   for (const Layer& layer : profile_.layers) {

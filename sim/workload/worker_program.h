@@ -67,6 +67,9 @@ class WorkerProgram {
 
   /// What a step begins with: the launch of a recorded graph, the batch, the step's own overhead.
   void begin_step();
+  /// What each pass of a step after its first begins with: outside layers and optimizer a pass
+  /// takes what a step takes, since the loss is set off and the gradients are let go in each.
+  void begin_pass();
   void forward();
   /// Of all layers, each followed by `after` (layer).
   template <class After>
