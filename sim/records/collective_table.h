@@ -50,7 +50,8 @@ struct CopyPoint {
 struct CopyTable {
   /// "bucket_in" (scattered gradients into one bucket), "add" (one array to another of that size),
   /// "host_to_device" and "device_to_host" (pinned memory), the same with "_pageable",
-  /// "device_to_device" (another GPU of the host)
+  /// "device_to_device" (another GPU of the host); "agreement": no copy, but how long the hosts of
+  /// GPUs take to sum so many bytes over their own network (host time)
   std::string what;
   std::vector<CopyPoint> points;
   bool operator==(const CopyTable&) const = default;
