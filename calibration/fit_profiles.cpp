@@ -94,16 +94,22 @@ Profile slowest_device(const SampleList& samples, const Speed& speed) {
 /// The share of a step beyond which the host decides how long it is.
 constexpr double kHostBound = 0.9;
 
-/// How the hosts of the ranks differ. Where the host bounds the step, the step tells it best, since
-/// it is timed all along beside the runs; elsewhere what issuing a step takes.
+bool issues_most_of_its_step(const Profile& profile) {
+  return lane_times(profile).host.seconds() >= kHostBound * profile.step.seconds();
+}
+
+/// How the hosts of the ranks differ. Where the host bounds the step, its steps tell it best, since
+/// they are timed all along beside the runs; elsewhere what issuing a step takes.
 std::vector<double> host_of_rank(const SampleList& samples, bool host_bound) {
-  std::vector<HostTime> times;
+  std::vector<HostTimes> hosts;
   for (const ProfileSample* sample : samples) {
-    times.push_back({.process = sample->process,
+    const bool steps = host_bound && !sample->steps.empty();
+    const Time once = host_bound ? sample->profile.step : lane_times(sample->profile).host;
+    hosts.push_back({.process = sample->process,
                      .rank = sample->rank,
-                     .time = host_bound ? median_step(*sample) : lane_times(sample->profile).host});
+                     .times = steps ? sample->steps : std::vector<Time>{once}});
   }
-  return hosts_of_ranks(times);
+  return hosts_of_ranks(hosts);
 }
 
 /// Layers on the device as the slowest card has them, on the host as they are in the median; how
@@ -121,7 +127,7 @@ Profile on_gpus(const SampleList& samples, const Speed& speed) {
   profile.step_overhead.device = device.step_overhead.device;
   profile.gradient_hook.device = device.gradient_hook.device;
   profile.device = device.device;
-  const bool host_bound = lane_times(profile).host.seconds() >= kHostBound * profile.step.seconds();
+  const bool host_bound = issues_most_of_its_step(profile);
   if (!host_bound) profile.step = device.step;
   if (!profile.graph) profile.host_of_rank = host_of_rank(samples, host_bound);
   return profile;
@@ -190,6 +196,22 @@ Profile fit_group(const SampleList& samples, const Speed& speed, int launch_queu
   return profile;
 }
 
+/// Of a step that waits for its device, how the hosts of the ranks differ shows in the one step
+/// that was profiled in each process. The same cores issue the same work at other batches, and
+/// where steps wait for that, all of them tell.
+void take_hosts_of_bound_steps(std::vector<Profile>& profiles) {
+  const auto told = [](const Profile& profile) {
+    return !profile.host_of_rank.empty() && issues_most_of_its_step(profile);
+  };
+  for (Profile& profile : profiles) {
+    if (profile.host_of_rank.empty() || told(profile)) continue;
+    const auto bound = std::ranges::find_if(profiles, [&](const Profile& other) {
+      return told(other) && other.model == profile.model && other.beside == profile.beside;
+    });
+    if (bound != profiles.end()) profile.host_of_rank = bound->host_of_rank;
+  }
+}
+
 }  // namespace
 
 std::vector<Profile> fit_profiles(const std::vector<ProfileSample>& samples, const Speed& speed,
@@ -198,6 +220,7 @@ std::vector<Profile> fit_profiles(const std::vector<ProfileSample>& samples, con
   for (const auto& [key, group] : by_key(samples)) {
     profiles.push_back(fit_group(group, speed, launch_queue, fits));
   }
+  take_hosts_of_bound_steps(profiles);
   return profiles;
 }
 

@@ -31,18 +31,22 @@ void add_points(const std::vector<CollectivePoint>& measured, const SpeedIndex& 
   }
 }
 
-/// As they were measured.
-std::vector<CollectivePoint> medians(const PointsBySize& points) {
+/// As they were measured. On a card, whose speed does not drift, what disturbs a kernel only makes
+/// it take longer: of an even number of repeats the lower one in the middle counts.
+std::vector<CollectivePoint> medians(const PointsBySize& points, bool drifts) {
+  const auto middle = [drifts](const std::vector<Time>& times) {
+    return drifts ? median(times) : lower_median(times);
+  };
   std::vector<CollectivePoint> table;
   for (const auto& [bytes, at] : points) {
-    table.push_back({bytes, median(at.p10), median(at.p50), median(at.p90), median(at.host)});
+    table.push_back({bytes, middle(at.p10), middle(at.p50), middle(at.p90), median(at.host)});
   }
   return table;
 }
 
 /// More bytes do not take less time.
-std::vector<CollectivePoint> fitted(const PointsBySize& points) {
-  std::vector<CollectivePoint> table = medians(points);
+std::vector<CollectivePoint> fitted(const PointsBySize& points, bool drifts) {
+  std::vector<CollectivePoint> table = medians(points, drifts);
   for (Time CollectivePoint::* const time :
        {&CollectivePoint::p10, &CollectivePoint::p50, &CollectivePoint::p90}) {
     std::vector<Time> times;
@@ -155,8 +159,8 @@ std::vector<CollectiveTable> fit_collectives(const std::vector<CollectiveSample>
   std::vector<CollectiveTable> tables;
   for (auto& [key, group] : groups) {
     if (group.points.empty()) continue;
-    group.table.points = fitted(group.points);
-    group.table.held_out = medians(group.held_out);
+    group.table.points = fitted(group.points, speed.drifts());
+    group.table.held_out = medians(group.held_out, speed.drifts());
     group.table.call_between = group.between.empty() ? Time{} : median(group.between);
     fits.push_back(residual_of(group.table, group.points));
     tables.push_back(std::move(group.table));

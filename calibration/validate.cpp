@@ -43,7 +43,8 @@ std::string group_of(const Calibration& calibration, const Run& run, const Resul
                      const PlatformOptions& platform) {
   const std::string replayed = run.compute == Compute::replay ? "_replay" : "";
   const std::string own = own_group(run);
-  if (!own.empty()) return own + (platform.network ? "_hosts" : "") + replayed;
+  const std::string where = platform.network ? "_hosts" : on_cpu(calibration) ? "" : "_gpus";
+  if (!own.empty()) return own + where + replayed;
   if (platform.network) return "hosts" + replayed;
   if (on_cpu(calibration)) return "cpu" + replayed;
   if (run.strategy.kind == "data_parallel") return run.strategy.kind;
@@ -150,25 +151,63 @@ ValidationGroup& group_named(Validation& validation, const std::string& name) {
   return validation.groups.emplace_back(ValidationGroup{name, 0, 0, {}});
 }
 
-/// What is wanted of the groups that answer a question of their own, as shares of one.
+/// What is wanted of a group, as shares of one.
 struct Wanted {
   std::string_view group;
-  std::optional<double> mean, worst;
+  std::optional<double> mean, worst = {};
+  bool question = false;  ///< of its own; see asks_its_own_question
 };
-constexpr std::array<Wanted, 5> kWanted{{{"all_reduce_sizes", 0.03, 0.08},
-                                         {"all_reduce_from_n2", 0.10, std::nullopt},
-                                         {"all_reduce_from_n3", 0.03, std::nullopt},
-                                         {"buckets", std::nullopt, 0.05},
-                                         {"extrapolated_n", 0.03, std::nullopt}}};
+constexpr std::array kWanted{
+    Wanted{"all_reduce_sizes", 0.03, 0.08, true},
+    Wanted{"all_reduce_from_n2", 0.10, {}, true},
+    Wanted{"all_reduce_from_n3", 0.03, {}, true},
+    Wanted{"buckets", {}, 0.05, true},
+    Wanted{"extrapolated_n", 0.03, {}, true},
+    Wanted{"graph", 0.02, 0.06},
+    Wanted{"device_bound", 0.02, 0.06},
+    Wanted{"host_bound", 0.05, 0.12},
+    Wanted{"other_strategies", 0.05},
+    Wanted{"data_parallel", 0.05},
+    Wanted{"horovod_gpus", 0.05},
+    Wanted{"ddp_options_gpus", 0.05},
+    Wanted{"cpu", 0.05, 0.12},
+    Wanted{"hosts", 0.07, 0.15},
+    Wanted{"hosts_replay", 0.04, 0.10},
+    Wanted{"horovod", 0.10},
+    Wanted{"ddp_options", 0.10},
+    Wanted{"stragglers", 0.10},
+    Wanted{"heterogeneous", 0.10},
+    Wanted{"parameter_server", 0.10},
+};
+
+/// No prediction is closer to a run than its repeats are to each other: where the host bounds the
+/// step, half their range is allowed of a point if that is more than what is wanted of the mean.
+bool allows_repeats(const ValidationGroup& group) {
+  return group.name == "host_bound";
+}
+
+double allowed_mean(const ValidationGroup& group, double wanted) {
+  double sum = 0;
+  int counted = 0;
+  for (const ValidationPoint& point : group.points) {
+    if (!counts(point)) continue;
+    sum += std::max(wanted, point.repeat_spread / 2);
+    ++counted;
+  }
+  return counted > 0 ? sum / counted : wanted;
+}
 
 void finish(Validation& validation) {
   std::ranges::sort(validation.groups, {}, &ValidationGroup::name);
   for (ValidationGroup& group : validation.groups) {
     summarise(group);
     const auto wanted = std::ranges::find(kWanted, group.name, &Wanted::group);
-    if (wanted == kWanted.end()) continue;
+    if (wanted == kWanted.end() || std::ranges::none_of(group.points, counts)) continue;
     group.wanted_mean = wanted->mean;
     group.wanted_worst = wanted->worst;
+    if (allows_repeats(group) && wanted->mean) {
+      group.allowed_mean = allowed_mean(group, *wanted->mean);
+    }
   }
 }
 
@@ -206,6 +245,11 @@ std::vector<DeviceClass> classes_of(const Run& run, std::span<const Calibration>
 }
 
 }  // namespace
+
+bool asks_its_own_question(const ValidationGroup& group) {
+  const auto wanted = std::ranges::find(kWanted, group.name, &Wanted::group);
+  return wanted != kWanted.end() && wanted->question;
+}
 
 Time median_step(const Run& run) {
   std::vector<Time> steps;
@@ -333,10 +377,18 @@ Validation merge(const std::vector<Validation>& validations) {
   return all;
 }
 
+double share_later(const BucketComparison& steps, Time predicted, Time measured) {
+  return predicted.seconds() / std::max(1e-12, steps.predicted_step.seconds()) -
+         measured.seconds() / std::max(1e-12, steps.measured_step.seconds());
+}
+
 std::vector<BucketComparison> compare_buckets(const Calibration& calibration, const Run& run,
                                               const PlatformOptions& platform) {
   if (run.ranks.empty() || run.repeats.empty() || run.sync == Sync::none) return {};
-  const auto slowest = std::ranges::max_element(run.ranks, {}, &RunRank::step);
+  const auto last_ready = [](const RunRank& rank) {
+    return rank.buckets.empty() ? Time{} : rank.buckets.back().ready;
+  };
+  const auto slowest = std::ranges::max_element(run.ranks, {}, last_ready);
   if (slowest->buckets.empty()) return {};
   const Speed speed(calibration);
   const SpeedIndex& index = run.repeats.front().speed_index;
@@ -346,14 +398,20 @@ std::vector<BucketComparison> compare_buckets(const Calibration& calibration, co
   if (over_network && drifts) scenario = at_speed(scenario, speed, index);
   const Prediction prediction = simulate(scenario, calibration, 1);
   const auto& predicted = prediction.points.at(0).buckets;
+  const Time recorded = slowest->forward + slowest->backward + slowest->optimizer;
+  const auto normal = [&](Time time) {
+    return over_network || !drifts ? time : speed.normalised(time, index);
+  };
+  const bool known = recorded > Time{};
+  const Time measured_step = known ? normal(recorded) : median_step(run);
+  const Time predicted_step = known ? prediction.points.at(0).step.p50 : measured_step;
   std::vector<BucketComparison> comparison;
   const std::size_t count = std::min(predicted.size(), slowest->buckets.size());
   for (std::size_t i = 0; i < count; ++i) {
     BucketTimes measured = slowest->buckets[i];
-    for (Time* time : {&measured.ready, &measured.launch, &measured.done}) {
-      if (!over_network && drifts) *time = speed.normalised(*time, index);
-    }
-    comparison.push_back({static_cast<int>(i), predicted[i], measured});
+    for (Time* time : {&measured.ready, &measured.launch, &measured.done}) *time = normal(*time);
+    comparison.push_back(
+        {static_cast<int>(i), predicted[i], measured, predicted_step, measured_step});
   }
   return comparison;
 }

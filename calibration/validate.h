@@ -23,7 +23,8 @@ Scenario scenario_of(const Run& run, const PlatformOptions& platform,
 /// `ddp` `graph`, and eager steps as `device_bound` and `host_bound`, of the others
 /// `other_strategies`; of several hosts, `hosts`; `cpu_replay` and `hosts_replay` where workers
 /// waited instead of computing; apart, wherever they ran, `parameter_server`, `horovod`,
-/// `heterogeneous`, `stragglers` and `ddp_options` (with `_hosts` and `_replay` alike). Steps of
+/// `heterogeneous`, `stragglers` and `ddp_options` (with `_hosts` and `_replay` alike, and with
+/// `_gpus`). Steps of
 /// NCCL on three workers and more once more as `extrapolated_n`, from what was measured on at most
 /// two (up_to), and the groups of validate_tables, each with what is wanted of it; so have the
 /// `buckets` of validate_buckets. Runs that failed or hold no repeat are left out. `platform` is
@@ -34,6 +35,10 @@ Validation validate(const Calibration& calibration, const std::vector<Run>& runs
                     const PlatformOptions& platform = {},
                     const std::function<void()>& after_run = {},
                     std::span<const Calibration> known = {});
+
+/// Whether the group does not compare steps as they were asked for, so that bounds on the errors of
+/// steps are not meant for it.
+bool asks_its_own_question(const ValidationGroup& group);
 
 /// Those of several visits as one: groups of the same name together.
 Validation merge(const std::vector<Validation>& validations);
@@ -51,14 +56,22 @@ bool counts(const ValidationPoint& point);
 /// none without any.
 std::optional<double> in_band(const ValidationGroup& group);
 
-/// Per bucket of a run on its slowest rank: when it was ready, launched and done, predicted and
-/// measured at the calibration's speed (over a network: both at the run's). Empty where the run
-/// recorded none, and where its steps were not synchronised: buckets are only recorded in
-/// synchronised steps, of their own.
+/// Per bucket of a run, on the rank whose gradients were the last to be ready: when it was ready,
+/// launched and done, predicted and measured at the calibration's speed (over a network: both at
+/// the run's). Empty where the run recorded none, and where its steps were not synchronised:
+/// buckets are only recorded in synchronised steps, of their own, whose host records an event for
+/// each.
 struct BucketComparison {
   int bucket = 0;
   BucketTimes predicted, measured;
+  /// The steps that these are moments of. Where the recorded ones' length is not known, both are
+  /// the run's median step.
+  Time predicted_step, measured_step;
 };
+
+/// How much later than measured it is predicted, each as a share of its own step.
+double share_later(const BucketComparison& steps, Time predicted, Time measured);
+
 std::vector<BucketComparison> compare_buckets(const Calibration& calibration, const Run& run,
                                               const PlatformOptions& platform = {});
 

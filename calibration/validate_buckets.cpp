@@ -13,23 +13,25 @@ std::vector<ValidationPoint> validate_buckets(const Calibration& calibration, co
   if (run.strategy.kind != "ddp" || on_cpu(calibration)) return {};
   const std::vector<BucketComparison> buckets = compare_buckets(calibration, run);
   if (buckets.empty()) return {};
-  const double step = median_step(run).seconds();
   std::vector<ValidationPoint> points;
-  const auto add = [&](const std::string& what, Time predicted, Time measured) {
+  const auto add = [&](const BucketComparison& of, const std::string& what, Time predicted,
+                       Time measured) {
     ValidationPoint point = point_of(run);
     point.run += ", " + what;
     point.predicted = predicted;
     point.measured = point.measured_normalised = measured;
-    point.error = (predicted - measured).seconds() / step;
+    point.error = share_later(of, predicted, measured);
     point.stable = run.stable;
     points.push_back(point);
   };
-  for (const auto& [index, predicted, measured] : buckets) {
-    add(fmt::format("bucket {} launched", index), predicted.launch, measured.launch);
-    add(fmt::format("bucket {} done", index), predicted.done, measured.done);
+  for (const BucketComparison& one : buckets) {
+    add(one, fmt::format("bucket {} launched", one.bucket), one.predicted.launch,
+        one.measured.launch);
+    add(one, fmt::format("bucket {} done", one.bucket), one.predicted.done, one.measured.done);
   }
-  const auto& [index, predicted, measured] = buckets.back();
-  add("exposed", predicted.done - predicted.ready, measured.done - measured.ready);
+  const BucketComparison& last = buckets.back();
+  add(last, "exposed", last.predicted.done - last.predicted.ready,
+      last.measured.done - last.measured.ready);
   return points;
 }
 

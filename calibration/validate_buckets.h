@@ -10,9 +10,9 @@ namespace lockstep {
 
 /// Of a run of `ddp` on GPUs that recorded its buckets: when each was launched and was done, from
 /// the beginning of the step, and how long the last one goes on after its gradients were there,
-/// which is the communication that nothing hides. Errors are predicted less measured, as shares of
-/// the measured step (median over repeats). Empty where there is nothing to compare
-/// (compare_buckets).
+/// which is the communication that nothing hides. Errors are the predicted share of the step less
+/// the measured one, each of the step that it is a moment of: recording slows the host of a step,
+/// which the prediction knows nothing of (share_later). Empty where there is nothing to compare.
 std::vector<ValidationPoint> validate_buckets(const Calibration& calibration, const Run& run);
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "calibration/validate.h"
 
@@ -51,6 +52,9 @@ std::string wanted_of(const ValidationGroup& group) {
     if (bound) text += fmt::format("{}{} {:.4g} %", text.empty() ? "" : ", ", what, *bound * 100);
   };
   add("mean", group.wanted_mean);
+  if (group.allowed_mean) {
+    text += fmt::format(" (or half a point's repeats: {:.1f} %)", *group.allowed_mean * 100);
+  }
   add("worst", group.wanted_worst);
   return text.empty() ? "" : fmt::format("; wanted: {}: {}", text, held(group) ? "held" : "missed");
 }
@@ -58,6 +62,12 @@ std::string wanted_of(const ValidationGroup& group) {
 std::string band_of(const ValidationGroup& group) {
   const std::optional<double> share = in_band(group);
   return share ? fmt::format("; {:.0f} % of steps in the predicted p10 to p90", *share * 100) : "";
+}
+
+std::string heading(const ValidationGroup& group) {
+  return fmt::format("{}: mean error {:.1f} %, worst {:.1f} % over {} points{}", group.name,
+                     group.mean_error * 100, group.worst_error * 100,
+                     std::ranges::count_if(group.points, counts), wanted_of(group));
 }
 
 constexpr double kExplain = 0.05;  // a miss beyond it wants its timelines compared
@@ -69,10 +79,7 @@ std::string to_table(const Validation& validation) {
       fmt::format("Predicted against measured, calibration {}\n", validation.calibration);
   bool misses = false;
   for (const ValidationGroup& group : validation.groups) {
-    const auto counted = std::ranges::count_if(group.points, counts);
-    text += fmt::format("\n{}: mean error {:.1f} %, worst {:.1f} % over {} points{}{}\n",
-                        group.name, group.mean_error * 100, group.worst_error * 100, counted,
-                        wanted_of(group), band_of(group));
+    text += fmt::format("\n{}{}\n", heading(group), band_of(group));
     text += fmt::format("  {:<14} {:>5} {:>3} {:<14} {:>10} {:>10} {:>10} {:>9} {:>8} {:>6}\n",
                         "model", "batch", "n", "strategy", "predicted", "measured", "as it was",
                         "error", "repeats", "band");
@@ -85,6 +92,14 @@ std::string to_table(const Validation& validation) {
       "\nmeasured: at the calibration's speed; repeats: their range; band: measured steps between "
       "the predicted p10 and p90.\n";
   if (misses) text += "Next: add --timelines to see where a step parts from its prediction.\n";
+  return text;
+}
+
+std::string summary_table(const Validation& validation) {
+  std::string text = "\nOver all visits\n";
+  for (const ValidationGroup& group : validation.groups) {
+    text += fmt::format("  {}\n", heading(group));
+  }
   return text;
 }
 
@@ -101,22 +116,22 @@ std::string bucket_table(const Calibration& calibration, const Run& run,
   }
   const std::vector<BucketComparison> buckets = compare_buckets(calibration, run, platform);
   if (buckets.empty()) return "";
-  const double step = std::max(1e-12, median_step(run).seconds());
   std::string text = fmt::format(
-      "\n{}: buckets, predicted | measured | difference of the step\n"
+      "\n{}: buckets, predicted | measured | difference of their shares of the step\n"
       "  measured in steps of their own, not in those that were timed\n",
       run.id);
   text += fmt::format("  {:>3} {:>10} {:>32} {:>32} {:>32}\n", "", "bytes", "ready", "launched",
                       "done");
-  const auto cell = [step](Time predicted, Time measured) {
+  const auto cell = [](const BucketComparison& of, Time predicted, Time measured) {
     return fmt::format("{:>10} |{:>10} |{:>+6.1f} %", to_string(predicted), to_string(measured),
-                       (predicted - measured).seconds() / step * 100);
+                       share_later(of, predicted, measured) * 100);
   };
-  for (const auto& [index, predicted, measured] : buckets) {
-    text +=
-        fmt::format("  {:>3} {:>10} {:>32} {:>32} {:>32}\n", index, to_string(measured.bytes),
-                    cell(predicted.ready, measured.ready), cell(predicted.launch, measured.launch),
-                    cell(predicted.done, measured.done));
+  for (const BucketComparison& one : buckets) {
+    const auto& [predicted, measured] = std::tie(one.predicted, one.measured);
+    text += fmt::format("  {:>3} {:>10} {:>32} {:>32} {:>32}\n", one.bucket,
+                        to_string(measured.bytes), cell(one, predicted.ready, measured.ready),
+                        cell(one, predicted.launch, measured.launch),
+                        cell(one, predicted.done, measured.done));
   }
   return text;
 }

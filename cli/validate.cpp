@@ -119,6 +119,7 @@ ExitCode validate_files(const ValidateOptions& options) {
   for (const Validation& validation : validations) print(to_table(validation));
   if (options.timelines) print(timelines(inputs, platform));
   const Validation all = merge(validations);
+  if (validations.size() > 1) print(summary_table(all));
   if (!options.json.empty()) write_validation(all, options.json);
   const std::vector<std::string> misses = check(all, bounds);
   for (const std::string& miss : misses) print("does not hold: " + miss + "\n");

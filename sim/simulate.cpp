@@ -107,6 +107,17 @@ std::uint32_t slowest_worker(const EngineResult& result, std::uint32_t backups) 
   return static_cast<std::uint32_t>(found - result.step_end.begin());
 }
 
+/// Of hosts that differ the others wait for one, whichever worker ends last.
+Time busiest_host(const TaskGraph& graph, const EngineResult& result,
+                  const std::vector<Time>& ends) {
+  if (result.spans_of) return host_busy(graph, result, *result.spans_of, ends, 1);
+  Time busiest;
+  for (std::uint32_t w = 0; w < graph.program_of_worker.size(); ++w) {
+    busiest = std::max(busiest, host_busy(graph, result, w, ends, 1));
+  }
+  return busiest;
+}
+
 std::size_t tasks_per_iteration(const TaskGraph& graph) {
   std::size_t tasks = 0;
   for (std::uint32_t program : graph.program_of_worker) {
@@ -191,7 +202,8 @@ SimulatedPoint simulate_steps(const Scenario& scenario, const Calibration& calib
   result.throughput = counted * total_batch(scenario, workers) / result.step.mean.seconds();
   result.breakdown = parts.breakdown;
   const Time step = parts.breakdown.step();
-  result.host_busy = step > Time{} ? parts.host_busy.seconds() / step.seconds() : 0;
+  const Time busiest = busiest_host(graph, ran, ends);
+  result.host_busy = step > Time{} ? busiest.seconds() / step.seconds() : 0;
   result.host_bound = result.host_busy >= kHostBound;
   result.buckets = bucket_times(graph, ran, slowest);
   result.uncertainty = uncertainty(calibration, point.workload.profiles.front(), parts.breakdown);

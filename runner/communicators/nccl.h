@@ -53,6 +53,8 @@ class NcclCommunicator : public Communicator {
   std::unique_ptr<FusionLane> make_lane(std::size_t gradients) override;
   /// Between the hosts of the same ranks.
   void take_control(std::unique_ptr<Communicator> control) { control_ = std::move(control); }
+  /// Null: none.
+  Communicator* control() const { return control_.get(); }
   /// all_reduce(), without waiting for the compute stream.
   void all_reduce_beside(const at::Tensor& flat);
 

@@ -99,6 +99,7 @@ void add_host(const WorkerSpans& view, const std::vector<Time>& ends,
   StepSums sums(ends);
   for (std::size_t iteration = 0; iteration < steps.size(); ++iteration) {
     for (std::uint32_t t = program.lane_begin[kHost]; t < program.lane_begin[kHost + 1]; ++t) {
+      if (program.tasks[t].kind != TaskKind::issue) continue;  // it stands still
       const TaskSpan& span = view.task(iteration, t);
       sums.add(span.start, span.end,
                [&](std::size_t step, Time time) { steps[step].host_busy += time; });
@@ -157,6 +158,14 @@ std::vector<StepParts> break_down(const TaskGraph& graph, const EngineResult& re
   add_hidden(view, busy, ends, steps);
   add_host(view, ends, steps);
   return steps;
+}
+
+Time host_busy(const TaskGraph& graph, const EngineResult& result, std::uint32_t worker,
+               const std::vector<Time>& ends, std::size_t first) {
+  const WorkerSpans view(graph, result, worker);
+  std::vector<StepParts> steps(view.iterations());
+  add_host(view, ends, steps);
+  return mean_parts(steps, first).host_busy;
 }
 
 StepParts mean_parts(const std::vector<StepParts>& steps, std::size_t first) {

@@ -29,6 +29,11 @@ std::vector<StepParts> break_down(const TaskGraph& graph, const EngineResult& re
 std::vector<StepParts> break_down(const TaskGraph& graph, const EngineResult& result,
                                   std::uint32_t worker, const std::vector<Time>& ends);
 
+/// How long the worker's host lane issues in a step between these ends: the mean over steps
+/// [first, end).
+Time host_busy(const TaskGraph& graph, const EngineResult& result, std::uint32_t worker,
+               const std::vector<Time>& ends, std::size_t first);
+
 /// Mean over steps [first, end), rounded so that the parts add up to the mean of the steps.
 StepParts mean_parts(const std::vector<StepParts>& steps, std::size_t first);
 

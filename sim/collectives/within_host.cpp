@@ -129,6 +129,17 @@ Line passes_growth(const std::vector<const CollectiveTable*>& tables, Collective
   return line.at(link_passes(kind, 2)) > 0 ? line : prior;
 }
 
+/// The largest number of workers that divides n, other than the nearest one; null: there is none.
+const CollectiveTable* even_split(const std::vector<const CollectiveTable*>& tables,
+                                  const CollectiveTable& nearest, int workers) {
+  const CollectiveTable* best = nullptr;
+  for (const CollectiveTable* table : tables) {
+    if (workers % table->workers != 0 || workers % nearest.workers == 0) continue;
+    if (best == nullptr || table->workers > best->workers) best = table;
+  }
+  return best;
+}
+
 }  // namespace
 
 TableCost within_host(std::span<const CollectiveTable> tables, CollectiveKind kind,
@@ -139,10 +150,20 @@ TableCost within_host(std::span<const CollectiveTable> tables, CollectiveKind ki
   const Growth usual = usual_growth(kind);
   const double m = nearest.workers, n = workers;
   const Line passes = passes_growth(family, kind, usual);
-  const double grown = passes.at(link_passes(kind, n)) / passes.at(link_passes(kind, m));
+  const auto grown_flow = [&](const CollectiveTable& table) {
+    const double from = passes.at(link_passes(kind, table.workers));
+    return flow_time(table, bytes) * passes.at(link_passes(kind, n)) / from;
+  };
   const double latency =
       latency_of(nearest) + latency_growth(family, nearest, usual) * std::log2(n / m);
-  const double bytes_time = flow_time(nearest, bytes) * grown;
+  double bytes_time = grown_flow(nearest);
+  // Chunks that are cut unevenly cost more while latency is what counts.
+  const CollectiveTable* even = even_split(family, nearest, workers);
+  const double own_latency = latency_of(nearest);
+  if (even != nullptr && own_latency > 0) {
+    const double flows = std::min(1.0, flow_time(nearest, bytes) / own_latency);
+    bytes_time = flows * bytes_time + (1 - flows) * grown_flow(*even);
+  }
   const double seconds = std::max(0.0, latency) + bytes_time;
   cost.device = Time::from_seconds(seconds);
   cost.bandwidth_share = seconds > 0 ? bytes_time / seconds : 0;

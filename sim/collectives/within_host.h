@@ -17,6 +17,11 @@ namespace lockstep {
 ///   g(n) = p + q f(n)           every byte passes through each GPU once, whatever n is (p), and
 ///                               f(n) = 2(n-1)/n times over its link (q), Patarasuk & Yuan 2009;
 ///                               gather and scatter: n - 1 times through the root's
+/// While what bytes take is less than a(m), they are taken in part from the largest measured number
+/// that divides n, where m does not: chunks that are cut unevenly cost more (on 4 x H100 4 to 256
+/// KiB take 1 us longer on three GPUs than two and four let expect; on two, sizes that are no power
+/// of two 4 to 8 % longer).
+///
 /// d, p and q by least squares from all numbers of workers that `tables` hold of this kind, none of
 /// them negative: a(n) at no bytes, p and q at the largest size that all of them have. From a
 /// single n they are what was seen on 4 x H100 (calibration/data/h100x4-2026-11-28, NCCL 2.28.9,

@@ -51,7 +51,8 @@ struct CopyTable {
   /// "bucket_in" (scattered gradients into one bucket), "add" (one array to another of that size),
   /// "host_to_device" and "device_to_host" (pinned memory), the same with "_pageable",
   /// "device_to_device" (another GPU of the host), "server_add", "server_apply" and "server_copy"
-  /// (what a parameter server does with a gradient, on cores)
+  /// (what a parameter server does with a gradient, on cores); "agreement": no copy, but how long
+  /// the hosts of GPUs take to sum so many bytes over their own network (host time)
   std::string what;
   std::vector<CopyPoint> points;
   bool operator==(const CopyTable&) const = default;

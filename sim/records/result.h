@@ -40,7 +40,7 @@ struct ResultPoint {
   double throughput = 0;  ///< samples a second, all workers
   double speedup = 1, efficiency = 1;
   Breakdown breakdown;      ///< mean over steps, of the slowest worker
-  double host_busy = 0;     ///< share of the step in which the host lane is busy
+  double host_busy = 0;     ///< share of the step in which the busiest worker's host issues
   bool host_bound = false;  ///< host lane >= 90 % busy
   std::vector<BucketTimes> buckets;
   Time epoch_with_input, epoch_without_input;  ///< zero where the data set's size is not known

@@ -52,6 +52,7 @@ void describe(Io& io, Described<Io, ValidationGroup>& group) {
   };
   wanted("wanted_mean", group.wanted_mean);
   wanted("wanted_worst", group.wanted_worst);
+  wanted("allowed_mean", group.allowed_mean);
   if constexpr (Io::kReading) {
     bool ignored = false;  // said for those who read the file without us
     newer(io, "held", [&] { io.field("held", ignored); });
@@ -62,7 +63,8 @@ void describe(Io& io, Described<Io, ValidationGroup>& group) {
 }
 
 bool held(const ValidationGroup& group) {
-  return (!group.wanted_mean || group.mean_error <= *group.wanted_mean) &&
+  const std::optional<double>& mean = group.allowed_mean ? group.allowed_mean : group.wanted_mean;
+  return (!mean || group.mean_error <= *mean) &&
          (!group.wanted_worst || group.worst_error <= *group.wanted_worst);
 }
 

@@ -41,8 +41,11 @@ struct ValidationGroup {
   std::string name;
   double mean_error = 0, worst_error = 0;  ///< of absolute errors of stable points with n > 1
   std::vector<ValidationPoint> points;
-  /// What is wanted of it, where that is not for the user to say.
+  /// What Lockstep wants of itself.
   std::optional<double> wanted_mean = {}, wanted_worst = {};
+  /// The mean over the points of wanted_mean, or of half the range of a point's repeats where that
+  /// is more: what is wanted where repeats say no better.
+  std::optional<double> allowed_mean = {};
   bool operator==(const ValidationGroup&) const = default;
 };
 

@@ -11,6 +11,7 @@
 #include "sim/scenario/collective_costs.h"
 #include "sim/scenario/devices.h"
 #include "sim/scenario/one_process.h"
+#include "sim/workload/fusion.h"
 #include "sim/workload/profile_choice.h"
 #include "sim/workload/strategy.h"
 
@@ -171,9 +172,8 @@ class ProfileList {
     if (unlike()) add_class_noise(place, stragglers);
     workload.profile_of_worker.push_back(place);
     const Factor slowdown = stragglers.slowdown;
-    // Threads of one process run on its cores.
-    const int host_of = strategy_.one_process ? 0 : in_class;
-    const Factor host = host_factor(workload.profiles[place], point_.workers, host_of);
+    // Threads of one process, too: what makes hosts differ within a process are their cores.
+    const Factor host = host_factor(workload.profiles[place], point_.workers, in_class);
     point_.slowdowns.push_back({.host = slowdown * host,
                                 .device = slowdown,
                                 .drawn = drawn_place(std::move(stragglers.drawn))});
@@ -278,6 +278,12 @@ Time control_round(Time latency, int workers) {
   return latency * 2 * 2 * depth;
 }
 
+/// On one host, as it was measured with as many gradients. Not measured, it takes no time.
+Time measured_agreement(const Calibration& calibration, const Profile& profile) {
+  const Bytes bytes = negotiation_bytes(parameters_of(profile).size());
+  return copy_cost(copy_table(calibration, "agreement"), bytes).host;
+}
+
 /// Of the gradients of all kinds of workers.
 Bytes same_bytes(const std::vector<Profile>& profiles) {
   const Bytes bytes = parameter_bytes(profiles.front());
@@ -321,7 +327,9 @@ Point make_point(const Scenario& scenario, const Calibration& calibration, int w
   if (costs->stepwise()) require_network_of_use(*network, point);
   point.network = costs->network();
   point.workload.network = point.network.get();
-  if (network) point.workload.control_round = control_round(network->latency, workers);
+  point.workload.control_round =
+      network ? control_round(network->latency, workers)
+              : measured_agreement(calibration, point.workload.profiles.front());
   if (on_cpu(calibration)) {
     const double slowdown = std::max(1.0, calibration.interference.collective_beside_compute);
     soften(point.workload.interference, costs->network_share(slowdown));

@@ -100,6 +100,7 @@ void write_ddp(WorkerProgram& worker, const Workload& workload, Phase phase) {
   for (int pass = 0; pass < options.accumulate; ++pass) {
     const bool first = pass == 0;
     const bool reduces = !options.no_sync || pass + 1 == options.accumulate;
+    if (!first) worker.begin_pass();
     // A pass without reductions leaves out the next one's broadcast, too.
     if (options.broadcast_buffers && (first || !options.no_sync)) worker.broadcast_buffers();
     worker.forward();
@@ -109,9 +110,7 @@ void write_ddp(WorkerProgram& worker, const Workload& workload, Phase phase) {
     }
     Buckets buckets(workload, profile, phase);
     worker.backward([&](const Layer& layer) {
-      if (!first && options.no_sync) {
-        write_addition(worker, workload, layer.name + " accumulate", parameter_bytes(layer));
-      }
+      if (!first && options.no_sync) write_additions(worker, workload, layer);
       for (const Parameter& parameter : layer.parameters) buckets.gradient_ready(worker, parameter);
     });
     worker.join();

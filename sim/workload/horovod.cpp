@@ -10,7 +10,7 @@
 // the backend of their gradients. On GPUs the hosts do, beside the lane, which is NCCL's stream: a
 // gradient can be negotiated when the host has issued what makes it, the thread then waits for the
 // device (as until v0.21; later versions let the stream wait), and launches without waiting for the
-// end.
+// end. The program issues its optimizer when the thread has launched all: no host runs ahead.
 //
 // Approximated: groups are those of a step without noise; a step begins with a cycle, since the
 // thread pauses between steps (Horovod's runs on, in no fixed relation to them); cycles that find
@@ -98,6 +98,7 @@ class Compiler {
       collective_of(CollectiveKind::all_reduce, negotiation_bytes(gradients_.size()));
   std::vector<FusionCycle> cycles_;
   std::vector<std::vector<Time>> waits_;  ///< by cycle and group, see write_worker
+  Time last_launch_;                      ///< after the last gradient of its group is made
   std::vector<Places> places_;            ///< by profile
 };
 
@@ -166,9 +167,12 @@ void Compiler::plan(const Times& times) {
       // On cores the cycle's first group waits for its beginning, and the others follow.
       const Time start = !workload_.cpu ? cycle.launches[g] : g == 0 ? cycle.begin : Time{};
       Time held = lane_free;
+      Time made;
       for (const int member : waited_for(cycle, g)) {
-        held = std::max(held, times.ready[static_cast<std::size_t>(member)].ready);
+        made = std::max(made, times.ready[static_cast<std::size_t>(member)].ready);
       }
+      held = std::max(held, made);
+      last_launch_ = undisturbed(std::max(Time{}, cycle.launches[g] - made));
       waits.push_back(undisturbed(std::max(Time{}, start - held)));
       lane_free = std::max(lane_free, cycle.launches[g]) + reduction(cycle.groups[g]);
     }
@@ -212,6 +216,10 @@ void Compiler::write_worker(WorkerProgram& worker, std::uint32_t profile) {
       const Bucket& group = cycles_[c].groups[g];
       write_group(worker, fmt::format("group {}", number++), group, last_of(group));
     }
+  }
+  // The optimizer begins when the thread has launched everything.
+  if (!cycles_.empty()) {
+    worker.hold_host("wait for the thread", last_of(cycles_.back().groups.back()), last_launch_);
   }
   worker.join();
   worker.optimizer();

@@ -30,6 +30,8 @@ struct Strategy {
 /// Gradients of `bytes` on top of those of the passes before.
 void write_addition(WorkerProgram& worker, const Workload& workload, const std::string& name,
                     Bytes bytes);
+/// Those of a layer, as each gets ready: one launch a parameter.
+void write_additions(WorkerProgram& worker, const Workload& workload, const Layer& layer);
 /// Backward of a pass that reduces nothing: unless it is the step's `first`, each layer's gradients
 /// are added to what is there.
 void write_backward_alone(WorkerProgram& worker, const Workload& workload, bool first);

@@ -243,14 +243,20 @@ void WorkerProgram::join() {
 }
 
 void WorkerProgram::join_host() {
-  if (last_collective_ && !cpu_ && !workload_.graph) {
-    Task waiting;
-    waiting.lane = Lane::host;
-    waiting.name = parts_.name("wait for gradients");
-    builder_.edge(*last_collective_, builder_.add(waiting));
-    row_.reset();
-  }
+  if (last_collective_) hold_host("wait for gradients", *last_collective_, {});
   join();
+}
+
+void WorkerProgram::hold_host(const std::string& name, Id after, Time time) {
+  if (cpu_ || workload_.graph) return;
+  if (pending_host_ > Time{}) issue("calls", {}, 0);
+  Task task;
+  task.lane = Lane::host;
+  task.work = time;
+  task.name = parts_.name(name);
+  const Id id = builder_.add(task);
+  builder_.edge(after, id);
+  row_.reset();
 }
 
 /// The program sleeps: on cores that is where it computes.
@@ -316,6 +322,13 @@ void WorkerProgram::begin_step() {
     on_device(TaskKind::mark, Lane::compute, "step", overhead.device, "");
   } else if (overhead.host > Time{} || overhead.device > Time{}) {
     work(TaskKind::mark, "step", overhead);
+  }
+}
+
+void WorkerProgram::begin_pass() {
+  const bool recorded = !cpu_ && workload_.graph;  // the step is launched once
+  if (!recorded && profile_.step_overhead != Cost{}) {
+    work(TaskKind::mark, "pass", profile_.step_overhead);
   }
 }
 

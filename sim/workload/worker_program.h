@@ -53,6 +53,8 @@ class WorkerProgram {
   void join();
   /// The host launches nothing more until those are over; where it launches nothing, as join().
   void join_host();
+  /// Where a host issues: it stands still until the device has done `after`, and `time` longer.
+  void hold_host(const std::string& name, Id after, Time time);
 
   /// Where the program is: what it has queued last in the compute lane, and the places in their
   /// lanes of that and of the host's last task (none: the host lane is empty).
@@ -71,6 +73,9 @@ class WorkerProgram {
 
   /// What a step begins with: the launch of a recorded graph, the batch, the step's own overhead.
   void begin_step();
+  /// What each pass of a step after its first begins with: outside layers and optimizer a pass
+  /// takes what a step takes, since the loss is set off and the gradients are let go in each.
+  void begin_pass();
   void forward();
   /// Of all layers, each followed by `after` (layer).
   template <class After>

@@ -68,6 +68,18 @@ TEST_CASE("from one number of workers: what was seen on the shipped machine") {
   CHECK(us_of({nccl_table(4, 14.5, 0.0013)}, 2, 1'000'000) == Approx(10 + 1000));
 }
 
+TEST_CASE("small chunks that three cut unevenly say little about four") {
+  // 10 us on two and three; bytes flow as they do on two, 4/3 and 3/2 as long, but on three each
+  // byte takes 0.003 us more. Of 1000 B, 5 us on three, half is taken from there: 5 x 9/8 = 5.625
+  // us, and half from two: 1.5 x 1.5 = 2.25. Of a million all is. (Two passes for two: g(4) / g(2)
+  // on the line through both, not below proportion: 3/2.)
+  const std::vector<CollectiveTable> tables{nccl_table(2, 10, 0.0015), nccl_table(3, 10, 0.005)};
+  CHECK(us_of(tables, 4, 1000) == Approx(10 + (5.625 + 2.25) / 2));
+  CHECK(us_of(tables, 4, 1'000'000) == Approx(10 + 5625));
+  // Six are split by both: three, the nearest, is what counts.
+  CHECK(us_of(tables, 6, 1000) == Approx(10 + 5 * 5.0 / 4));
+}
+
 TEST_CASE("more workers are never faster") {
   const std::vector<CollectiveTable> faster{nccl_table(2, 10, 0.002), nccl_table(3, 9, 0.001)};
   CHECK(us_of(faster, 4, 1'000'000) == Approx(9 + 1000));

@@ -4,6 +4,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
+#include "runner/measure/agreement.h"
 #include "runner/measure/clocks.h"
 #include "runner/measure/collectives.h"
 #include "tests/catch.h"
@@ -40,6 +41,23 @@ TEST_CASE("Gather brings every rank's array to the root, by rank; scatter takes 
   for (int rank = 0; rank < kRanks; ++rank) {
     INFO("rank " << rank);
     CHECK(right[static_cast<std::size_t>(rank)]);
+  }
+}
+
+TEST_CASE("What hosts take to agree is measured for few gradients and for many") {
+  std::vector<CopyTable> tables(2);
+  on_ranks(2, [&](Communicator& communicator, Device&) {
+    tables[static_cast<std::size_t>(communicator.rank())] = measure_agreement(communicator);
+  });
+  for (const CopyTable& table : tables) {
+    CHECK(table.what == "agreement");
+    REQUIRE(table.points.size() == 4);
+    CHECK(table.points.front().bytes == Bytes{64});
+    CHECK(table.points.back().bytes == Bytes{4096});
+    for (const CopyPoint& point : table.points) {
+      CHECK(point.host > Time{});
+      CHECK(point.device == Time{});
+    }
   }
 }
 

@@ -73,6 +73,24 @@ TEST_CASE("a single worker takes as many passes", "[single]") {
   CHECK(run_steps(compile(workload, Phase::steady), 1).step_end[0][0] == us(1310));
 }
 
+TEST_CASE("outside its layers a pass takes what a step takes", "[single]") {
+  Workload workload = core_workload(1);
+  workload.strategy.kind = "single";
+  workload.strategy.accumulate = 3;
+  const auto step = [&workload] {
+    return run_steps(compile(workload, Phase::steady), 1).step_end[0][0];
+  };
+  const Time without = step();
+  workload.profiles[0].step_overhead.device = us(7);
+  CHECK(step() == without + us(3 * 7));
+  // A recorded step is launched once, whatever it holds.
+  workload.cpu = false;
+  workload.graph = true;
+  workload.profiles[0].step_overhead.host = us(5);
+  const TaskGraph graph = compile(workload, Phase::steady);
+  CHECK(std::ranges::count(graph.programs[0].tasks, Lane::host, &Task::lane) == 2);
+}
+
 TEST_CASE("with unused parameters looked for, buckets keep the parameters' order, reversed",
           "[ddp]") {
   // In the order of the parameters, a (4 MiB) closes the first bucket, of 1 MiB; n and b share the

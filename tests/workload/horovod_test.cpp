@@ -148,4 +148,18 @@ TEST_CASE("whatever the options, every gradient is reduced once, when it is ther
   }
 }
 
+TEST_CASE("on GPUs the optimizer is issued when the thread has launched everything", "[horovod]") {
+  // As above, with an all-reduce of no time and an optimizer that takes the host 100 us: the thread
+  // launches at 610 when a' ends, and the host is done at 710, with 42 us of issuing long over. The
+  // device has copied in and out by 690.
+  Workload workload = gpu_workload(2);
+  workload.collective = [](CollectiveKind kind, Bytes bytes) {
+    return CollectiveCost{.collective = {.kind = kind, .bytes = bytes}, .host = {}};
+  };
+  workload.profiles[0].optimizer.host = us(100);
+  workload.sync = Sync::none;
+  const EngineResult result = run_steps(compile(workload, Phase::steady), 2);
+  CHECK(result.step_end[0].front() == us(610 + 100 + 50));
+}
+
 }  // namespace lockstep

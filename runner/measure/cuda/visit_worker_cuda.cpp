@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "runner/communicators/gloo.h"
+#include "runner/measure/agreement.h"
 #include "runner/measure/autocast.h"
 #include "runner/measure/batches.h"
 #include "runner/measure/clock.h"
@@ -332,6 +333,10 @@ class VisitWorker {
       return;
     }
     measure_strategies_collectives();
+    if (Communicator* control = worker_.communicator->control(); control != nullptr) {
+      say("agreement of hosts");
+      measurement_.copies.push_back(measure_agreement(*control));
+    }
     if (options_.repeat == 0) {
       // One repeat says how fast they are; no step is predicted from them.
       const std::vector<Bytes> sizes = growing_sizes(kKiB, kLargestCollective, 4);
