@@ -115,7 +115,7 @@ int ProfileCuda::steps_of(Time step, Time block, int runs) {
   const int marked = 2 * within_patience(step * 2, kMarkedSteps, kFewestSteps);
   const int ddp_block =
       2 * (within_patience(step * 4, kDdpSettle, 1) + within_patience(step * 4, kDdpSteps, 1));
-  const int ddp = ddp_block * within_patience(step * (2 * (kDdpSettle + kDdpSteps)), kDdpBlocks, 1);
+  const int ddp = ddp_block * within_patience(step * 4, kDdpBlocks, 1);
   const int replays = 3 * timed(block, kFewestReplays, kMostReplays);
   return within_patience(step, kWarmupSteps, kFewestSteps) + 2 +
          (runs + 1) * timed(slice, kFewestSampled, kMostSampled) + marked + ddp +
@@ -186,7 +186,7 @@ void ProfileCuda::State::time_ddp() {
   IdleCommunicator idle(worker.device);
   const std::unique_ptr<Strategy> bucketed = make_strategy(ddp, model, &idle, worker.device);
   std::vector<Time> differences;
-  const int blocks = within_patience(step_time * (2 * (kDdpSettle + kDdpSteps)), kDdpBlocks, 1);
+  const int blocks = within_patience(step_time * 4, kDdpBlocks, 1);
   for (int i = 0; i < blocks; ++i) {
     const Time without = median_issue(trainer);
     Trainer with(model, *bucketed, {}, nullptr, precision);  // hooks as long as it lives

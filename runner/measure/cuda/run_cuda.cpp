@@ -23,6 +23,13 @@ constexpr int kSettle = 3;  ///< steps before each timed block
 constexpr int kFewestTimed = 15, kMostTimed = 400;
 constexpr int kStampedSteps = 7;  ///< steps with events inside, apart from the timed ones
 
+constexpr int kFewestWarm = 3;
+
+/// Steps before a timed block, where one takes `step`.
+int settle_of(Time step) {
+  return within_patience(step * 4, kSettle, 1);
+}
+
 /// Stamps the marks of the whole step, on the device's clock.
 class StampMarks : public Recorder {
  public:
@@ -85,7 +92,8 @@ class Training {
     LOCKSTEP_ASSERT(options.stragglers.empty() || !options.graph, "a graph is not slowed");
     trainer_.emplace(model_, *strategy_, SgdOptions{}, nullptr, options.precision);
     // Several threads would all mark.
-    warm_up(worker_, kWarmup, [this](Recorder* r) { step(devices() == 1 ? r : nullptr); });
+    step_time_ =
+        warm_up(worker_, kWarmup, [this](Recorder* r) { step(devices() == 1 ? r : nullptr); });
     if (!options.stragglers.empty()) {
       slow_down();
       worker_.synchronize();
@@ -169,8 +177,9 @@ class Training {
     worker_.device.take_peak_bytes();
     repeat.speed_index.before = reference_kernel_cuda();
     repeat.steps = steps_for(worker_, options_.budget, kFewestTimed, kMostTimed, one);
-    for (int i = 0; i < kSettle; ++i) one();
-    repeat.warmup = kWarmup + kSettle;
+    const int settle = settle_of(step_time_);
+    for (int i = 0; i < settle; ++i) one();
+    repeat.warmup = within_patience(step_time_, kWarmup, kFewestWarm) + settle;
     strategy_->take_exchanges();
     repeat.samples = time_steps(worker_, sync, repeat.steps, one);
     repeat.speed_index.after = reference_kernel_cuda();
@@ -256,6 +265,7 @@ class Training {
   std::optional<Slowness> slowness_;  ///< none: this worker is sound
   std::optional<Trainer> trainer_;
   Batch batch_;
+  Time step_time_;  ///< about, and the same on every worker
 };
 
 }  // namespace
@@ -277,8 +287,8 @@ int steps_of_runs_cuda(Time step, Time block) {
   const std::int64_t timed =
       std::clamp<std::int64_t>(fitting, within_patience(step, kFewestTimed, 3), kMostTimed);
   const int blocks = 2 * 2;  // synchronised and not, eager and as a graph
-  return within_patience(step, kWarmup, 3) + kStampedSteps +
-         blocks * (kTrialSteps + kSettle + static_cast<int>(timed));
+  return within_patience(step, kWarmup, kFewestWarm) + kStampedSteps +
+         blocks * (kTrialSteps + settle_of(step) + static_cast<int>(timed));
 }
 
 std::vector<Run> measure_runs_cuda(const GpuWorker& worker, const RunOptionsCuda& options) {

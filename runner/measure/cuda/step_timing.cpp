@@ -43,7 +43,7 @@ std::optional<int> GpuWorker::first_without_room(bool fitted) const {
 
 namespace {
 
-constexpr Time kPatience = Time::milliseconds(8000);
+constexpr Time kPatience = Time::milliseconds(1500);
 constexpr Time kSlow = Time::milliseconds(100);  ///< a step behind which a beat costs nothing
 
 class Beating : public Recorder {

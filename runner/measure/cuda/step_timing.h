@@ -34,8 +34,8 @@ struct GpuWorker {
   std::optional<int> first_without_room(bool fitted) const;
 };
 
-/// Of `wanted` steps that take `one` each, as many as eight seconds hold, at least `fewest`: who
-/// watches wants to hear something, and large batches are there for the memory that they take.
+/// Of `wanted` steps that take `one` each, as many as a second and a half hold, at least `fewest`:
+/// long steps differ little, and large batches are there for the memory that they take.
 int within_patience(Time one, int wanted, int fewest);
 
 /// Trains until nothing is left to be chosen: `wanted` steps, but of those that take seconds three.
