@@ -1,5 +1,6 @@
 #include "runner/measure/parity.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 
 #include <algorithm>
@@ -42,7 +43,7 @@ Tensors state(const Model& model) {
 double squared_distance(const Tensors& a, const Tensors& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const double norm = a[i].sub(b[i]).to(at::kDouble).norm().item<double>();
+    const double norm = a[i].sub(b[i].to(a[i].device())).to(at::kDouble).norm().item<double>();
     sum += norm * norm;
   }
   return sum;
@@ -159,6 +160,30 @@ Parity check_parity(const std::string& name, const StrategyOptions& options, int
     worst = std::max(worst, static_cast<double>(row.front()) / kScale);
   }
   return {.relative_l2 = worst, .steps = kSteps};
+}
+
+double arithmetic_apart(const std::string& name, const StrategyOptions& options, std::uint64_t seed,
+                        Device& device, const std::function<void()>& beat) {
+  const auto cores = make_cpu_device(at::get_num_threads());
+  Model on_cores = make_model(name, cores->torch(), seed);
+  on_cores.drop_nothing();
+  Sgd sgd(on_cores.parameters(), {});
+  OneDevice alone(name, device.torch(), seed, options.accumulate, beat);
+  double worst = 0;
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<Batch> here, there;
+    for (const int samples : options.split) {
+      const auto draw =
+          seed + static_cast<std::uint64_t>(step) * options.split.size() + here.size();
+      here.push_back(random_batch(on_cores, samples, draw + 1, device.torch()));
+      there.push_back(random_batch(on_cores, samples, draw + 1, cores->torch()));
+    }
+    const double distance = alone.step(here, on_cores, /*first=*/true, [&] {
+      train_shards(on_cores, sgd, there, options.accumulate, beat);
+    });
+    worst = std::max(worst, distance);
+  }
+  return worst;
 }
 
 Parity check_data_parallel(const std::string& name, int samples, std::uint64_t seed,

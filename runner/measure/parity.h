@@ -12,10 +12,6 @@
 namespace lockstep::runner {
 
 inline constexpr double kParityBound = 1e-4;
-/// Among unlike devices: in fp32 the libraries of cores and of GPUs add in another order in every
-/// layer, forward and backward, and where a ReLU or a maximum is within that rounding of a tie, a
-/// gradient goes another way. A wrong weight or a lost share is over a tenth.
-inline constexpr double kUnlikeParityBound = 1e-3;
 
 /// How far a strategy may train from one device. Compressed, each rank's gradient and each sum of
 /// several is rounded to the 8 bits of bf16: by 2^-9 of itself at most.
@@ -33,6 +29,13 @@ Parity check_parity(
     const std::string& model, const StrategyOptions& options, int batch, std::uint64_t seed,
     Communicator& communicator, Device& device, const std::function<void()>& beat = [] {},
     PointToPoint* servers = nullptr);
+
+/// How far `device` and cores, each alone, train the same steps as check_parity's apart, measured
+/// as there: in fp32 their libraries add in another order in every layer, and where a ReLU or a
+/// maximum is within that rounding of a tie, a gradient goes another way. Workers on both can be no
+/// closer to either. options.split says the shards.
+double arithmetic_apart(const std::string& model, const StrategyOptions& options,
+                        std::uint64_t seed, Device& device, const std::function<void()>& beat);
 
 /// For parameter_server where it is not synchronous: trains a few steps on all ranks, logs in which
 /// order the servers (ranks behind the workers' of `group`) applied which update and which version

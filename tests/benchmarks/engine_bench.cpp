@@ -86,7 +86,7 @@ TaskGraph resnet50_ddp(std::uint32_t workers, bool expanded = false) {
   workload.profile_of_worker.assign(workers, 0);
   workload.strategy.kind = "ddp";
   workload.launch_queue = 1024;
-  workload.interference = {1.05, 1.25, 1.1, {}};
+  workload.interference = {1.05, 1.25, 1.1, {}, {}};
   workload.collective = [&](CollectiveKind kind, Bytes bytes) {
     Collective collective{.kind = kind, .bytes = bytes};
     collective.duration = us(20) + transfer_time(bytes, Bandwidth{300'000'000'000});

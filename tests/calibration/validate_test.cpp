@@ -404,7 +404,7 @@ TEST_CASE("a run of unlike workers is predicted from the calibrations of all of 
   const std::vector<Calibration> known{gpus, cpu_calibration()};
   const Validation validation = validate(gpus, {run}, {}, {}, known);
   REQUIRE(validation.groups.size() == 1);
-  CHECK(validation.groups[0].name == "heterogeneous");
+  CHECK(validation.groups[0].name == "heterogeneous_gpus");
   CHECK(validation.groups[0].points.at(0).predicted == us(360));
   CHECK(compare_buckets(gpus, run).empty());
   CHECK_THROWS_WITH(validate(gpus, {run}), Contains("calibration \"gpus\" is not given"));

@@ -144,7 +144,7 @@ class RandomRecords {
         [&] { return CollectiveSample{count(0, 3), speed_index(), collective_table()}; });
     out.copies = list<CopyTable>([&] { return copy_table(); });
     out.interference = list<InterferenceSample>(
-        [&] { return InterferenceSample{text(), text(), count(0, 4), time(), time()}; });
+        [&] { return InterferenceSample{text(), text(), count(0, 4), time(), time(), bytes()}; });
     out.cores = list<CoreSample>(
         [&] { return CoreSample{count(1, 4), count(1, 4), speed_index(), time()}; });
     return out;
@@ -159,9 +159,10 @@ class RandomRecords {
     out.profiles = list<Profile>([&] { return profile(); });
     out.collectives = list<CollectiveTable>([&] { return collective_table(); });
     out.copies = list<CopyTable>([&] { return copy_table(); });
-    out.interference = {1 + real(), 1 + real(), 1 + real(), list<InterferenceFit::ByLayerKind>([&] {
-                          return InterferenceFit::ByLayerKind{text(), 1 + real(), 1 + real()};
-                        })};
+    out.interference = {
+        1 + real(), 1 + real(), 1 + real(), time(), list<InterferenceFit::ByLayerKind>([&] {
+          return InterferenceFit::ByLayerKind{text(), 1 + real(), 1 + real(), 1 + real(), time()};
+        })};
     out.cores =
         list<CoreSlowdown>([&] { return CoreSlowdown{count(1, 4), count(1, 4), 1 + real()}; });
     out.noise = {real(), real(), real()};
