@@ -163,7 +163,7 @@ constexpr std::array kWanted{
     Wanted{"all_reduce_from_n3", 0.03, {}, true},
     Wanted{"buckets", {}, 0.05, true},
     Wanted{"extrapolated_n", 0.03, {}, true},
-    Wanted{"graph", 0.02, 0.06},
+    Wanted{"graph", 0.015, 0.05},
     Wanted{"device_bound", 0.02, 0.06},
     Wanted{"host_bound", 0.05, 0.12},
     Wanted{"other_strategies", 0.05},
