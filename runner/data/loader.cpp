@@ -109,9 +109,9 @@ Batch random_batch(const Model& model, int batch, std::uint64_t seed, c10::Devic
   const int drawn = device.is_cpu()
                         ? batch
                         : static_cast<int>(std::clamp<std::int64_t>(kDrawn / sample, 1, batch));
-  const Batch block = model.samples() == SampleKind::captioned_image
-                          ? random_captions(model, drawn, generator)
-                          : random_images(model, drawn, generator);
+  Batch block = model.samples() == SampleKind::captioned_image
+                    ? random_captions(model, drawn, generator)
+                    : random_images(model, drawn, generator);
   if (device.is_cpu()) return block;
   return {.input = repeated(block.input, batch, device),
           .target = repeated(block.target, batch, device)};
