@@ -217,12 +217,12 @@ TEST_CASE("More servers than parameters are refused, and servers need workers") 
 }
 
 TEST_CASE("A delayed worker delays all where steps are synchronous, and is in the record") {
+  const std::string late =
+      "{worker: 1, delay: {kind: periodic, duration: 60ms, every: 1}, part: backward}";
   const TemporaryFolder folder;
   MeasureProcess process(
-      folder, lockstep::testing::replay(
-                  folder, {"--steps", "3", "--strategies", "parameter_server", "--straggler",
-                           "{worker: 1, delay: {kind: periodic, duration: 60ms, every: 1}, part: "
-                           "backward}"}));
+      folder, lockstep::testing::replay(folder, {"--steps", "3", "--strategies", "parameter_server",
+                                                 "--straggler", late}));
   INFO(process.errors());
   REQUIRE(process.exit_code() == 0);
   const std::vector<Run> runs = read_runs(folder.file("out/runs.json"));
