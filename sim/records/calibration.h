@@ -15,12 +15,12 @@ namespace lockstep {
 struct InterferenceFit {
   double waiting = 1, transferring = 1;  ///< compute beside a collective of its worker
   double collective_beside_compute = 1;
-  Time wait_beside_compute;  ///< that a collective of a table takes longer, whatever its size
+  Time wait_beside_compute = {};  ///< that a collective of a table takes longer, whatever its size
   struct ByLayerKind {
     std::string layer_kind;
     double waiting = 1, transferring = 1;
     double collective_beside = 1;  ///< the collective, by each byte
-    Time wait_beside;
+    Time wait_beside = {};
     bool operator==(const ByLayerKind&) const = default;
   };
   std::vector<ByLayerKind> by_layer_kind;
