@@ -155,7 +155,9 @@ ValidationGroup& group_named(Validation& validation, const std::string& name) {
 struct Wanted {
   std::string_view group;
   std::optional<double> mean, worst = {};
-  bool question = false;  ///< of its own; see asks_its_own_question
+  bool question = false;    ///< of its own; see asks_its_own_question
+  bool or_repeats = false;  ///< no prediction is closer to a run than its repeats to each other: of
+                            ///< a point half their range is allowed, where that is more than `mean`
 };
 constexpr std::array kWanted{
     Wanted{"all_reduce_sizes", 0.03, 0.08, true},
@@ -165,7 +167,7 @@ constexpr std::array kWanted{
     Wanted{"extrapolated_n", 0.03, {}, true},
     Wanted{"graph", 0.015, 0.05},
     Wanted{"device_bound", 0.02, 0.06},
-    Wanted{"host_bound", 0.05, 0.12},
+    Wanted{"host_bound", 0.05, 0.12, false, true},
     Wanted{"other_strategies", 0.05},
     Wanted{"data_parallel", 0.05},
     Wanted{"horovod_gpus", 0.05},
@@ -180,10 +182,10 @@ constexpr std::array kWanted{
     Wanted{"parameter_server", 0.10},
 };
 
-/// No prediction is closer to a run than its repeats are to each other: where the host bounds the
-/// step, half their range is allowed of a point if that is more than what is wanted of the mean.
-bool allows_repeats(const ValidationGroup& group) {
-  return group.name == "host_bound";
+/// Null where nothing is.
+const Wanted* wanted_of(const ValidationGroup& group) {
+  const auto* wanted = std::ranges::find(kWanted, group.name, &Wanted::group);
+  return wanted == kWanted.end() ? nullptr : wanted;
 }
 
 double allowed_mean(const ValidationGroup& group, double wanted) {
@@ -201,13 +203,11 @@ void finish(Validation& validation) {
   std::ranges::sort(validation.groups, {}, &ValidationGroup::name);
   for (ValidationGroup& group : validation.groups) {
     summarise(group);
-    const auto wanted = std::ranges::find(kWanted, group.name, &Wanted::group);
-    if (wanted == kWanted.end() || std::ranges::none_of(group.points, counts)) continue;
+    const Wanted* wanted = wanted_of(group);
+    if (wanted == nullptr || std::ranges::none_of(group.points, counts)) continue;
     group.wanted_mean = wanted->mean;
     group.wanted_worst = wanted->worst;
-    if (allows_repeats(group) && wanted->mean) {
-      group.allowed_mean = allowed_mean(group, *wanted->mean);
-    }
+    if (wanted->or_repeats) group.allowed_mean = allowed_mean(group, *wanted->mean);
   }
 }
 
@@ -247,8 +247,8 @@ std::vector<DeviceClass> classes_of(const Run& run, std::span<const Calibration>
 }  // namespace
 
 bool asks_its_own_question(const ValidationGroup& group) {
-  const auto wanted = std::ranges::find(kWanted, group.name, &Wanted::group);
-  return wanted != kWanted.end() && wanted->question;
+  const Wanted* wanted = wanted_of(group);
+  return wanted != nullptr && wanted->question;
 }
 
 Time median_step(const Run& run) {

@@ -107,13 +107,14 @@ std::uint32_t slowest_worker(const EngineResult& result, std::uint32_t backups) 
   return static_cast<std::uint32_t>(found - result.step_end.begin());
 }
 
-/// Of hosts that differ the others wait for one, whichever worker ends last.
-Time busiest_host(const TaskGraph& graph, const EngineResult& result,
-                  const std::vector<Time>& ends) {
-  if (result.spans_of) return host_busy(graph, result, *result.spans_of, ends, 1);
-  Time busiest;
+/// Of hosts that differ the others wait for one, whichever worker ends last. `of_slowest`: what is
+/// known of worker `slowest`.
+Time busiest_host(const TaskGraph& graph, const EngineResult& result, const std::vector<Time>& ends,
+                  std::uint32_t slowest, Time of_slowest) {
+  Time busiest = of_slowest;
+  if (result.spans_of) return busiest;  // nothing is known of the others
   for (std::uint32_t w = 0; w < graph.program_of_worker.size(); ++w) {
-    busiest = std::max(busiest, host_busy(graph, result, w, ends, 1));
+    if (w != slowest) busiest = std::max(busiest, host_busy(graph, result, w, ends, 1));
   }
   return busiest;
 }
@@ -202,7 +203,7 @@ SimulatedPoint simulate_steps(const Scenario& scenario, const Calibration& calib
   result.throughput = counted * total_batch(scenario, workers) / result.step.mean.seconds();
   result.breakdown = parts.breakdown;
   const Time step = parts.breakdown.step();
-  const Time busiest = busiest_host(graph, ran, ends);
+  const Time busiest = busiest_host(graph, ran, ends, slowest, parts.host_busy);
   result.host_busy = step > Time{} ? busiest.seconds() / step.seconds() : 0;
   result.host_bound = result.host_busy >= kHostBound;
   result.buckets = bucket_times(graph, ran, slowest);

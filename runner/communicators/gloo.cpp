@@ -418,22 +418,6 @@ std::unique_ptr<Communicator> make_gloo(const WorkerEnvironment& environment, in
       connect_group(environment, size, "gloo", store, timeout));
 }
 
-std::unique_ptr<Communicator> make_gloo_aside(const WorkerEnvironment& environment, int size,
-                                              const std::shared_ptr<Store>& store,
-                                              std::chrono::milliseconds timeout) {
-  std::unique_ptr<Communicator> made;
-  std::exception_ptr failure;
-  std::thread([&] {
-    try {
-      made = make_gloo(environment, size, store, timeout);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-  }).join();
-  if (failure) std::rethrow_exception(failure);
-  return made;
-}
-
 std::unique_ptr<PointToPoint> make_point_to_point(const WorkerEnvironment& environment,
                                                   const std::shared_ptr<Store>& store,
                                                   std::chrono::milliseconds timeout) {

@@ -14,16 +14,17 @@ MixedCommunicator::MixedCommunicator(std::unique_ptr<Communicator> all, Communic
     : all_(std::move(all)), gpus_(gpus), copies_(copies), store_(store) {}
 
 void MixedCommunicator::all_reduce(const at::Tensor& flat) {
-  const at::Tensor host = flat.cpu();
-  all_->all_reduce(host);
-  all_->join();
-  all_->take_transfers();
-  if (!flat.is_cpu()) flat.copy_(host);
+  through_host(flat, [this](const at::Tensor& host) { all_->all_reduce(host); });
 }
 
 void MixedCommunicator::broadcast(const at::Tensor& flat, int root) {
+  through_host(flat, [&](const at::Tensor& host) { all_->broadcast(host, root); });
+}
+
+void MixedCommunicator::through_host(const at::Tensor& flat,
+                                     const std::function<void(const at::Tensor&)>& operation) {
   const at::Tensor host = flat.cpu();
-  all_->broadcast(host, root);
+  operation(host);
   all_->join();
   all_->take_transfers();
   if (!flat.is_cpu()) flat.copy_(host);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "runner/communicators/communicator.h"
@@ -42,6 +43,9 @@ class MixedCommunicator final : public Communicator {
   SharedMemory share(std::size_t bytes);
 
  private:
+  void through_host(const at::Tensor& flat,
+                    const std::function<void(const at::Tensor&)>& operation);
+
   std::unique_ptr<Communicator> all_;
   Communicator* gpus_;
   HostCopies& copies_;

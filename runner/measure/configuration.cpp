@@ -110,8 +110,7 @@ std::unique_ptr<Bench> Measuring::make_bench(const StrategyOptions& strategy) co
                             bench.batch, worker_.environment.local_size, options.slow_motion);
     }
   }
-  constexpr int kRepeatBit = 40;  // every repeat draws anew
-  bench.draws = options.seed ^ static_cast<std::uint64_t>(options.repeat) << kRepeatBit;
+  bench.draws = draws_of_repeat(options.seed, options.repeat);
   return std::make_unique<Bench>(bench, shared ? worker_.communicator.get() : nullptr,
                                  *worker_.device);
 }

@@ -63,6 +63,29 @@ std::vector<Batch> cut(const Batch& whole, int shares) {
   return shards;
 }
 
+/// What each worker trains in a step: `batch` samples a pass, or as options.split says.
+std::vector<Batch> shards_of(const Model& model, const StrategyOptions& options, int workers,
+                             int batch, std::uint64_t seed, int step, c10::Device device) {
+  std::vector<Batch> shards;
+  for (int shard = 0; shard < workers; ++shard) {
+    const auto draw = seed + static_cast<std::uint64_t>(step * workers + shard) + 1;
+    const auto place = static_cast<std::size_t>(shard);
+    const int samples = options.split.empty() ? batch : options.split[place];
+    shards.push_back(random_batch(model, samples * options.accumulate, draw, device));
+  }
+  return shards;
+}
+
+/// The largest of all ranks' ratios, on every rank.
+double largest(double mine, Communicator& communicator, c10::Device device) {
+  constexpr double kScale = 1e12;  // it travels as an integer
+  double worst = 0;
+  for (const auto& row : gather(&communicator, {std::llround(mine * kScale)}, device)) {
+    worst = std::max(worst, static_cast<double>(row.front()) / kScale);
+  }
+  return worst;
+}
+
 /// One device in the place of all: see check_parity.
 void train_shards(Model& model, Sgd& sgd, const std::vector<Batch>& shards, int passes,
                   const std::function<void()>& beat) {
@@ -140,50 +163,39 @@ Parity check_parity(const std::string& name, const StrategyOptions& options, int
   Trainer trainer(together, *strategy);
   double worst_step = 0;
   for (int step = 0; step < kSteps; ++step) {
-    std::vector<Batch> shards;
-    for (int shard = 0; shard < communicator.size(); ++shard) {
-      const auto draw = seed + static_cast<std::uint64_t>(step * communicator.size() + shard) + 1;
-      const auto place = static_cast<std::size_t>(shard);
-      const int samples = options.split.empty() ? batch : options.split[place];
-      shards.push_back(random_batch(together, samples * options.accumulate, draw, device.torch()));
-    }
+    const std::vector<Batch> shards =
+        shards_of(together, options, communicator.size(), batch, seed, step, device.torch());
     const double distance = alone.step(shards, together, rank == 0, [&] {
       trainer.step(shards[rank]);
       device.synchronize();
     });
     worst_step = std::max(worst_step, distance);
   }
-  constexpr double kScale = 1e12;  // the ratio travels as an integer
-  double worst = 0;
-  for (const auto& row :
-       gather(&communicator, {std::llround(worst_step * kScale)}, device.torch())) {
-    worst = std::max(worst, static_cast<double>(row.front()) / kScale);
-  }
-  return {.relative_l2 = worst, .steps = kSteps};
+  return {.relative_l2 = largest(worst_step, communicator, device.torch()), .steps = kSteps};
 }
 
 double arithmetic_apart(const std::string& name, const StrategyOptions& options, std::uint64_t seed,
-                        Device& device, const std::function<void()>& beat) {
-  const auto cores = make_cpu_device(at::get_num_threads());
-  Model on_cores = make_model(name, cores->torch(), seed);
-  on_cores.drop_nothing();
-  Sgd sgd(on_cores.parameters(), {});
-  OneDevice alone(name, device.torch(), seed, options.accumulate, beat);
+                        Communicator& communicator, Device& device,
+                        const std::function<void()>& beat) {
   double worst = 0;
-  for (int step = 0; step < kSteps; ++step) {
-    std::vector<Batch> here, there;
-    for (const int samples : options.split) {
-      const auto draw =
-          seed + static_cast<std::uint64_t>(step) * options.split.size() + here.size();
-      here.push_back(random_batch(on_cores, samples, draw + 1, device.torch()));
-      there.push_back(random_batch(on_cores, samples, draw + 1, cores->torch()));
+  if (communicator.rank() == 0) {
+    const auto cores = make_cpu_device(at::get_num_threads());
+    Model on_cores = make_model(name, cores->torch(), seed);
+    on_cores.drop_nothing();
+    Sgd sgd(on_cores.parameters(), {});
+    OneDevice alone(name, device.torch(), seed, options.accumulate, beat);
+    const auto shards_on = [&](int step, c10::Device where) {
+      return shards_of(on_cores, options, communicator.size(), 0, seed, step, where);
+    };
+    for (int step = 0; step < kSteps; ++step) {
+      const double distance =
+          alone.step(shards_on(step, device.torch()), on_cores, /*first=*/true, [&] {
+            train_shards(on_cores, sgd, shards_on(step, cores->torch()), options.accumulate, beat);
+          });
+      worst = std::max(worst, distance);
     }
-    const double distance = alone.step(here, on_cores, /*first=*/true, [&] {
-      train_shards(on_cores, sgd, there, options.accumulate, beat);
-    });
-    worst = std::max(worst, distance);
   }
-  return worst;
+  return largest(worst, communicator, device.torch());
 }
 
 Parity check_data_parallel(const std::string& name, int samples, std::uint64_t seed,

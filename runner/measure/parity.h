@@ -33,9 +33,11 @@ Parity check_parity(
 /// How far `device` and cores, each alone, train the same steps as check_parity's apart, measured
 /// as there: in fp32 their libraries add in another order in every layer, and where a ReLU or a
 /// maximum is within that rounding of a tie, a gradient goes another way. Workers on both can be no
-/// closer to either. options.split says the shards.
+/// closer to either. options.split says the shards. Rank 0 trains; all ranks call, and get the
+/// same.
 double arithmetic_apart(const std::string& model, const StrategyOptions& options,
-                        std::uint64_t seed, Device& device, const std::function<void()>& beat);
+                        std::uint64_t seed, Communicator& communicator, Device& device,
+                        const std::function<void()>& beat);
 
 /// For parameter_server where it is not synchronous: trains a few steps on all ranks, logs in which
 /// order the servers (ranks behind the workers' of `group`) applied which update and which version

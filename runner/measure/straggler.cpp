@@ -109,6 +109,11 @@ InjectedStraggler parse_straggler(const std::string& text) {
   return straggler;
 }
 
+std::uint64_t draws_of_repeat(std::uint64_t seed, int repeat) {
+  constexpr int kRepeatBit = 40;
+  return seed ^ static_cast<std::uint64_t>(repeat) << kRepeatBit;
+}
+
 void check_stragglers(const std::vector<InjectedStraggler>& stragglers, int workers) {
   for (const InjectedStraggler& straggler : stragglers) {
     if (straggler.all || straggler.rank < workers) continue;

@@ -19,6 +19,9 @@ InjectedStraggler parse_straggler(const std::string& text);
 /// InputError where a straggler's rank is none of `workers`.
 void check_stragglers(const std::vector<InjectedStraggler>& stragglers, int workers);
 
+/// The seed of what a repeat draws of its stragglers: every one draws anew.
+std::uint64_t draws_of_repeat(std::uint64_t seed, int repeat);
+
 /// A device that works behind its host: it is slowed by keeping it busy.
 class BusyDevice {
  public:

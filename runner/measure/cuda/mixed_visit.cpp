@@ -1,11 +1,9 @@
 #include "runner/measure/cuda/mixed_visit.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -22,12 +20,12 @@
 #include "runner/measure/cuda/profile_cuda.h"
 #include "runner/measure/cuda/tables_cuda.h"
 #include "runner/measure/cuda/timing.h"
-#include "runner/measure/gather.h"
 #include "runner/measure/launch_parts.h"
 #include "runner/measure/mixed_cores.h"
 #include "runner/measure/origin.h"
 #include "runner/measure/parity.h"
 #include "runner/measure/progress.h"
+#include "runner/measure/server_process.h"
 #include "sim/core/error.h"
 
 namespace lockstep::runner {
@@ -114,12 +112,10 @@ class MixedVisit {
     const ExactArithmetic exact(options_.precision);
     std::vector<int> shares(static_cast<std::size_t>(worker_.all.size()), kOnGpu);
     shares.back() = kOnCores;
-    const double apart = worker_.all.rank() > 0
-                             ? 0
-                             : arithmetic_apart(model, strategy_of(shares, false), options_.seed,
-                                                worker_.device, worker_.beat);
     // Rounding of a part of the gradients can exceed that of all of them, where it cancels.
-    const double bound = std::max(kParityBound, 2 * agreed(apart));
+    const double bound = std::max(
+        kParityBound, 2 * arithmetic_apart(model, strategy_of(shares, false), options_.seed,
+                                           worker_.all, worker_.device, worker_.beat));
     for (const bool on_host : options_.combine_on_host) {
       say(fmt::format("parity of {}, added on the {}", model, place(on_host)));
       const Parity parity = check_parity(model, strategy_of(shares, on_host), kOnGpu, options_.seed,
@@ -133,13 +129,6 @@ class MixedVisit {
       fmt::print(stderr, "lockstep-measure: rank {}: {}\n", worker_.all.rank(), what);
       failure_ += (failure_.empty() ? "" : "; ") + what;
     }
-  }
-
-  /// Rank 0's ratio, on every rank.
-  double agreed(double ratio) {
-    constexpr double kScale = 1e12;  // it travels as an integer
-    const auto scaled = agree(&worker_.all, std::llround(ratio * kScale), worker_.device.torch());
-    return static_cast<double>(scaled) / kScale;
   }
 
   /// Given, as in the first repeat, or found now; even where nobody asked for another.
@@ -254,7 +243,9 @@ void run_on_gpu(const MeasureOptions& options, const WorkerEnvironment& environm
   const auto beat = [&progress] { progress.beat(); };
   const GpuWorker gpu{device, nccl.get(), beat};
   const auto copies = make_cuda_copies(device);
-  MixedCommunicator all(make_gloo_aside(environment, environment.world_size, store, kPatience),
+  MixedCommunicator all(connect_aside([&] {
+                          return make_gloo(environment, environment.world_size, store, kPatience);
+                        }),
                         nccl.get(), *copies, *store);
   const MixedWorker worker{options, device, all, &gpu, nullptr, beat};
   MixedVisit(worker, progress).run();
@@ -262,9 +253,7 @@ void run_on_gpu(const MeasureOptions& options, const WorkerEnvironment& environm
 
 void run_on_cores(const MeasureOptions& options, const WorkerEnvironment& environment,
                   std::size_t cores, Progress& progress) {
-  // glibc would give activations back to the system after every layer, as in worker.cpp.
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, -1);
+  keep_memory();
   const auto device = make_cpu_device(static_cast<int>(cores));
   const auto store = meet(environment);
   const auto copies = make_cpu_copies();

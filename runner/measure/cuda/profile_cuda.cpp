@@ -107,9 +107,7 @@ ProfileCuda::~ProfileCuda() = default;
 
 int ProfileCuda::steps_of(Time step, Time block, int runs) {
   const auto timed = [step](Time span, int fewest, int most) {
-    const std::int64_t fitting = span.ps() / std::max<std::int64_t>(step.ps(), 1);
-    const std::int64_t least = within_patience(step, fewest, kFewestSteps);
-    return kTrialSteps + static_cast<int>(std::clamp<std::int64_t>(fitting, least, most));
+    return kTrialSteps + steps_within(step, span, fewest, most);
   };
   const Time slice = Time::picoseconds(block.ps() / 2);
   const int marked = 2 * within_patience(step * 2, kMarkedSteps, kFewestSteps);

@@ -283,12 +283,10 @@ Run blank_run_cuda(const GpuWorker& worker, const RunOptionsCuda& options) {
 }
 
 int steps_of_runs_cuda(Time step, Time block) {
-  const std::int64_t fitting = block.ps() / std::max<std::int64_t>(step.ps(), 1);
-  const std::int64_t timed =
-      std::clamp<std::int64_t>(fitting, within_patience(step, kFewestTimed, 3), kMostTimed);
+  const int timed = steps_within(step, block, kFewestTimed, kMostTimed);
   const int blocks = 2 * 2;  // synchronised and not, eager and as a graph
   return within_patience(step, kWarmup, kFewestWarm) + kStampedSteps +
-         blocks * (kTrialSteps + settle_of(step) + static_cast<int>(timed));
+         blocks * (kTrialSteps + settle_of(step) + timed);
 }
 
 std::vector<Run> measure_runs_cuda(const GpuWorker& worker, const RunOptionsCuda& options) {

@@ -63,6 +63,13 @@ int within_patience(Time one, int wanted, int fewest) {
       std::clamp<std::int64_t>(fitting, std::min(fewest, wanted), std::max(fewest, wanted)));
 }
 
+int steps_within(Time one, Time budget, int fewest, int most) {
+  constexpr int kFewestOfAll = 3;
+  const std::int64_t fitting = budget.ps() / std::max<std::int64_t>(one.ps(), 1);
+  const std::int64_t least = within_patience(one, fewest, kFewestOfAll);
+  return static_cast<int>(std::clamp<std::int64_t>(fitting, least, most));
+}
+
 Time warm_up(const GpuWorker& worker, int wanted, const std::function<void(Recorder*)>& step) {
   constexpr int kFewest = 3;
   Beating beating(worker.beat);
@@ -132,12 +139,8 @@ std::vector<Time> time_steps(const GpuWorker& worker, Sync sync, int count,
 
 int steps_for(const GpuWorker& worker, Time budget, int fewest, int most,
               const std::function<void()>& step) {
-  constexpr int kFewestOfAll = 3;
   std::vector<Time> trial = time_steps(worker, Sync::step, kTrialSteps, step);
-  const Time one = worker.agree(median_time(trial));
-  const std::int64_t least = within_patience(one, fewest, kFewestOfAll);
-  const std::int64_t within_budget = budget.ps() / std::max<std::int64_t>(one.ps(), 1);
-  return static_cast<int>(std::clamp<std::int64_t>(within_budget, least, most));
+  return steps_within(worker.agree(median_time(trial)), budget, fewest, most);
 }
 
 }  // namespace lockstep::runner

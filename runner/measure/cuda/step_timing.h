@@ -38,6 +38,10 @@ struct GpuWorker {
 /// long steps differ little, and large batches are there for the memory that they take.
 int within_patience(Time one, int wanted, int fewest);
 
+/// Steps of `one` each that fill `budget`: `fewest` to `most`, but of those that take seconds
+/// three.
+int steps_within(Time one, Time budget, int fewest, int most);
+
 /// Trains until nothing is left to be chosen: `wanted` steps, but of those that take seconds three.
 /// Libraries search their algorithms in the first, which can take ten times as long as a step: it
 /// gets a recorder that beats after each layer. Returns the time of a step. Workers call it

@@ -40,6 +40,7 @@
 #include "runner/measure/quick.h"
 #include "runner/measure/server_process.h"
 #include "runner/measure/server_tables.h"
+#include "runner/measure/straggler.h"
 #include "sim/core/error.h"
 
 namespace lockstep::runner {
@@ -288,8 +289,7 @@ class VisitWorker {
     wanted.budget = block_;
     wanted.process = options_.repeat;
     wanted.seed = options_.seed;
-    constexpr int kRepeatBit = 40;  // every repeat draws anew
-    wanted.draws = options_.seed ^ static_cast<std::uint64_t>(options_.repeat) << kRepeatBit;
+    wanted.draws = draws_of_repeat(options_.seed, options_.repeat);
     for (const InjectedStraggler& straggler : options_.stragglers) {
       if (straggler.all || straggler.rank < worker_.size()) wanted.stragglers.push_back(straggler);
     }
@@ -447,23 +447,6 @@ class VisitWorker {
   std::string failure_;
 };
 
-/// Gloo makes the thread that it starts on, and those after it, give way to others: not the one
-/// that launches kernels.
-template <class Connect>
-auto connect_hosts(Connect connect) {
-  decltype(connect()) connected;
-  std::exception_ptr failure;
-  std::thread([&] {
-    try {
-      connected = connect();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-  }).join();
-  if (failure) std::rethrow_exception(failure);
-  return connected;
-}
-
 /// Servers share the host's cores with what drives the GPUs.
 int server_threads(const MeasureOptions& options, int servers) {
   if (options.threads > 0) return options.threads;
@@ -491,14 +474,15 @@ void run_worker_cuda(const MeasureOptions& options, const WorkerEnvironment& all
                                                       environment.world_size, device);
     communicator->barrier();
     if (std::ranges::find(options.strategies, kHorovod) != options.strategies.end()) {
-      communicator->take_control(make_gloo_aside(environment, environment.world_size, store));
+      communicator->take_control(
+          connect_aside([&] { return make_gloo(environment, environment.world_size, store); }));
     }
   }
   GpuWorker worker{device, communicator.get()};
   std::unique_ptr<PointToPoint> servers;
   std::optional<IdleCommunicator> idle;
   if (served_by > 0) {
-    servers = connect_hosts([&] { return make_point_to_point(all, store); });
+    servers = connect_aside([&] { return make_point_to_point(all, store); });
     worker.servers = servers.get();
     worker.idle = &idle.emplace(device);
   }
