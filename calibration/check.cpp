@@ -20,7 +20,7 @@ std::vector<std::string> check(const Validation& validation, const Bounds& bound
   std::vector<std::string> misses;
   int several = 0, unstable = 0, counted = 0;
   for (const ValidationGroup& group : validation.groups) {
-    if (asks_its_own_question(group)) continue;
+    if (group.own_question) continue;
     for (const ValidationPoint& point : group.points) {
       several += point.workers > 1 ? 1 : 0;
       unstable += point.workers > 1 && !point.stable ? 1 : 0;

@@ -155,7 +155,7 @@ ValidationGroup& group_named(Validation& validation, const std::string& name) {
 struct Wanted {
   std::string_view group;
   std::optional<double> mean, worst = {};
-  bool question = false;    ///< of its own; see asks_its_own_question
+  bool own_question = false;
   bool or_repeats = false;  ///< no prediction is closer to a run than its repeats to each other: of
                             ///< a point half their range is allowed, where that is more than `mean`
 };
@@ -182,12 +182,6 @@ constexpr std::array kWanted{
     Wanted{"parameter_server", 0.10},
 };
 
-/// Null where nothing is.
-const Wanted* wanted_of(const ValidationGroup& group) {
-  const auto* wanted = std::ranges::find(kWanted, group.name, &Wanted::group);
-  return wanted == kWanted.end() ? nullptr : wanted;
-}
-
 double allowed_mean(const ValidationGroup& group, double wanted) {
   double sum = 0;
   int counted = 0;
@@ -203,8 +197,10 @@ void finish(Validation& validation) {
   std::ranges::sort(validation.groups, {}, &ValidationGroup::name);
   for (ValidationGroup& group : validation.groups) {
     summarise(group);
-    const Wanted* wanted = wanted_of(group);
-    if (wanted == nullptr || std::ranges::none_of(group.points, counts)) continue;
+    const auto* wanted = std::ranges::find(kWanted, group.name, &Wanted::group);
+    if (wanted == kWanted.end()) continue;
+    group.own_question = wanted->own_question;
+    if (std::ranges::none_of(group.points, counts)) continue;
     group.wanted_mean = wanted->mean;
     group.wanted_worst = wanted->worst;
     if (wanted->or_repeats) group.allowed_mean = allowed_mean(group, *wanted->mean);
@@ -245,11 +241,6 @@ std::vector<DeviceClass> classes_of(const Run& run, std::span<const Calibration>
 }
 
 }  // namespace
-
-bool asks_its_own_question(const ValidationGroup& group) {
-  const Wanted* wanted = wanted_of(group);
-  return wanted != nullptr && wanted->question;
-}
 
 Time median_step(const Run& run) {
   std::vector<Time> steps;

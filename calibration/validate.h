@@ -36,10 +36,6 @@ Validation validate(const Calibration& calibration, const std::vector<Run>& runs
                     const std::function<void()>& after_run = {},
                     std::span<const Calibration> known = {});
 
-/// Whether the group does not compare steps as they were asked for, so that bounds on the errors of
-/// steps are not meant for it.
-bool asks_its_own_question(const ValidationGroup& group);
-
 /// Those of several visits as one: groups of the same name together.
 Validation merge(const std::vector<Validation>& validations);
 

@@ -14,15 +14,15 @@ ROWS = 40  # configurations on one page of errors
 
 
 def flat(validations):
-    """(group name, point) in order; each run once per group. Without the groups of which something
-    of their own is wanted: collectives, and steps predicted from less than was measured."""
-    return [(g.name, p) for v in validations for g in v.groups
-            if g.wanted_mean is None and g.wanted_worst is None for p in g.points]
+    """(group name, point) in order; each run once per group. Without the groups that answer a
+    question of their own: collectives, and steps predicted from less than was measured."""
+    return [(g.name, p) for v in validations for g in v.groups if not g.own_question
+            for p in g.points]
 
 
 def counted(points):
-    """Those that an average is taken over: stable and more than one worker."""
-    return [p for _, p in points if p.stable and p.workers > 1]
+    """Those that an average is taken over."""
+    return [p for _, p in points if p.counts]
 
 
 def title(points):
@@ -75,8 +75,8 @@ def _draw_points(axes, points):
     for group, p in points:
         look = {"marker": shape(group, p), "color": colour[p.model],
                 "markerfacecolor": colour[p.model] if p.stable else "white",
-                "markersize": 6 if p.workers > 1 else 4, "markeredgewidth": 1.1,
-                "linestyle": "none", "zorder": 4 if p.workers > 1 else 3}
+                "markersize": 4 if p.alone else 6, "markeredgewidth": 1.1,
+                "linestyle": "none", "zorder": 3 if p.alone else 4}
         x = p.measured_normalised / 1e6
         half = 50 * p.repeat_spread
         axes[0].errorbar([x], [p.predicted / 1e6], xerr=[[x * half / 100], [x * half / 100]],
@@ -119,7 +119,7 @@ def _key(points, narrow):
     if any(not p.stable for _, p in points):
         notes.append(Line2D([], [], color="#555555", marker="o", markerfacecolor="white",
                             linestyle="none", label="hollow: unstable, not counted"))
-    if any(p.workers == 1 for _, p in points):
+    if any(p.alone for _, p in points):
         notes.append(Line2D([], [], color="#555555", marker="o", markersize=3.5,
                             linestyle="none", label="small: n = 1, not counted"))
     columns = [models + shapes, notes] if narrow else [models, shapes, notes]
@@ -190,7 +190,7 @@ def _errors(page, points, narrow):
 def _draw_error(axis, row, p, colour, shape):
     half = 50 * p.repeat_spread
     axis.errorbar([100 * p.error], [row], xerr=[[half], [half]], marker=shape, color=colour,
-                  markersize=6 if p.workers > 1 else 4, capsize=2, elinewidth=0.9,
+                  markersize=4 if p.alone else 6, capsize=2, elinewidth=0.9,
                   markerfacecolor=colour if p.stable else "white")
     axis.text(1.01, row, signed(p.error), transform=axis.get_yaxis_transform(), va="center",
               fontsize=8, fontweight="bold" if abs(p.error) > NEAR else "normal")

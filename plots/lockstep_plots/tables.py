@@ -76,7 +76,7 @@ def summary(validations):
             "wanted"]
     rows = []
     for group in (g for v in validations for g in v.groups):
-        counted = [p for p in group.points if p.stable and p.workers > 1]
+        counted = [p for p in group.points if p.counts]
         misses = sum(abs(p.error) > NEAR for p in counted)
         errors = [percent(group.mean_error), percent(group.worst_error)] if counted else ["", ""]
         rows.append([escape(group.name), str(len(group.points)), str(len(counted)), *errors,
@@ -102,7 +102,7 @@ def validation(group):
                                        "sync none" if p.sync == "none" else "")))
         miss = abs(p.error) > NEAR
         notes = ["miss" if miss else "", "unstable" if not p.stable else "",
-                 "n = 1" if p.workers == 1 else ""]
+                 "n = 1" if p.alone else ""]
         marks.append("miss" if miss else "aside" if any(notes) else "")
         rows.append([escape(name), str(p.workers), str(p.batch or ""), signed(p.error) + " %",
                      ", ".join(filter(None, notes)), ms(p.predicted), ms(p.measured),

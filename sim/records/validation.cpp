@@ -54,6 +54,11 @@ void describe(Io& io, Described<Io, ValidationGroup>& group) {
   wanted("wanted_worst", group.wanted_worst);
   wanted("allowed_mean", group.allowed_mean);
   if constexpr (Io::kReading) {
+    // When only such groups had bounds, nothing else said so.
+    group.own_question = group.wanted_mean || group.wanted_worst;
+  }
+  newer(io, "own_question", [&] { io.field("own_question", group.own_question); });
+  if constexpr (Io::kReading) {
     bool ignored = false;  // said for those who read the file without us
     newer(io, "held", [&] { io.field("held", ignored); });
   } else if (group.wanted_mean || group.wanted_worst) {

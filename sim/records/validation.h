@@ -46,6 +46,9 @@ struct ValidationGroup {
   /// The mean over the points of wanted_mean, or of half the range of a point's repeats where that
   /// is more: what is wanted where repeats say no better.
   std::optional<double> allowed_mean = {};
+  /// It does not compare steps as they were asked for: bounds on the errors of steps are not meant
+  /// for it, and figures of steps leave it out.
+  bool own_question = false;
   bool operator==(const ValidationGroup&) const = default;
 };
 

@@ -137,6 +137,7 @@ TEST_CASE("steps of three workers and more are also predicted from two") {
   CHECK(group->points[1].run == "run-4");
   CHECK(group->points[0].basis == Basis::extrapolated);
   CHECK(group->wanted_mean == 0.03);
+  CHECK(group->own_question);
   // The same steps from all that was measured, which is the same on four workers as on two.
   const auto own = std::ranges::find(validation.groups, "device_bound", &ValidationGroup::name);
   REQUIRE(own != validation.groups.end());
@@ -144,6 +145,7 @@ TEST_CASE("steps of three workers and more are also predicted from two") {
   CHECK(own->points[2].basis == Basis::measured);
   CHECK(own->points[2].predicted < group->points[1].predicted);
   CHECK(own->wanted_mean == 0.02);
+  CHECK_FALSE(own->own_question);
 }
 
 TEST_CASE("what is wanted of a group is said, and the user's bounds are for the others") {

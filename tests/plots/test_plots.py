@@ -413,6 +413,17 @@ class Wanted(InFolder):
         self.assertIn("1 measured configurations", self.draw(**self.documents()))
 
 
+    def test_bounds_alone_keep_no_group_of_steps_out_of_the_figures(self):
+        from lockstep_plots.accuracy import flat
+        steps = {**examples.group("host_bound", examples.validation_point(workers=2, error=0.07)),
+                 "wanted_mean": 0.05, "allowed_mean": 0.08, "held": True, "own_question": False}
+        documents = {"v": examples.validation(steps)}
+        records = read_records(examples.write(self.folder, **documents))
+        self.assertEqual([group for group, _ in flat(records.validations)], ["host_bound"])
+        self.assertIn("host_bound|1|1|7.0 %|7.0 %|1|mean 5.0 %: held",
+                      cells(self.tables(**documents)))
+
+
 class Traces(InFolder):
     def read(self, **documents):
         return read_records(examples.write(self.folder, **documents)).traces

@@ -332,7 +332,9 @@ class RandomRecords {
                                      real(),
                                      list<ValidationPoint>([&] { return validation_point(); }),
                                      coin() ? std::optional(real()) : std::nullopt,
-                                     coin() ? std::optional(real()) : std::nullopt};
+                                     coin() ? std::optional(real()) : std::nullopt,
+                                     coin() ? std::optional(real()) : std::nullopt,
+                                     coin()};
             })};
   }
 
